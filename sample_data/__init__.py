@@ -1,1 +1,1 @@
-
+"""Real trainers, faults to put into them, and small recorded runs."""
