@@ -1,0 +1,84 @@
+# Everything here works in a fresh clone on Debian or Ubuntu with python3 (3.11 or newer, with venv), make and git.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PYTHON ?= python3
+STORE  ?= rankscope.duckdb
+PORT   ?= 8501
+SERVE  ?= 1
+# What else `rankscope demo` or pytest is to be told, for example DEMO_ARGS=--quick, TEST_ARGS="-k ledger".
+DEMO_ARGS ?=
+TEST_ARGS ?=
+
+.PHONY: help
+help:
+	@echo 'make demo     train a small model, let a rank fail, show it at http://127.0.0.1:$(PORT) (Ctrl-C ends it)'
+	@echo '              SERVE=0 without the dashboard; PORT=8501; STORE=rankscope.duckdb'
+	@echo 'make dash     the dashboard of STORE alone'
+	@echo 'make test     the whole test suite, browser included'
+	@echo 'make check    ruff and mypy'
+	@echo 'make bench    what recording and collecting cost'
+	@echo 'make docs     write again what in docs/ is made from the code, and the pictures'
+	@echo 'make wheel    source archive and wheel, in dist/'
+	@echo 'make clean    remove what was made here; runs and stores stay'
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo 'Rankscope needs Python 3.11 or newer: name one, make PYTHON=python3.12 ...' >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	    { echo 'Python cannot make $(VENV): apt-get install python3-venv' >&2; rm -rf $(VENV); exit 1; }
+	@echo 'installing requirements.txt into $(VENV), some minutes the first time'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.PHONY: setup
+setup: $(READY)
+
+.PHONY: demo
+demo: $(READY)
+	@$(BIN)/rankscope demo --store '$(STORE)' $(if $(filter 0,$(SERVE)),,--serve --port $(PORT)) $(DEMO_ARGS)
+
+.PHONY: dash
+dash: $(READY)
+	@$(BIN)/rankscope dash --store '$(STORE)' --port $(PORT)
+
+.PHONY: browser
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo 'installing chromium'; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	        chromium fonts-dejavu-core >/dev/null; \
+	else \
+	    echo 'the tests open pages in a browser: sudo apt-get install chromium' >&2; exit 1; \
+	fi
+
+.PHONY: test
+test: $(READY) browser
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q $(TEST_ARGS)
+
+.PHONY: check
+check: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+
+.PHONY: bench
+bench: $(READY)
+	@$(BIN)/python -m tests.bench
+
+.PHONY: docs
+docs: $(READY) browser
+	@$(BIN)/python docs/generate.py
+
+.PHONY: wheel
+wheel: $(READY)
+	@rm -rf dist build
+	@$(BIN)/python -m build --no-isolation --outdir dist .
+
+.PHONY: clean
+clean:
+	rm -rf $(VENV) build dist src/rankscope.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name '*.so' -not -path './.git/*' -delete

@@ -1,0 +1,1 @@
+"""What `rankscope demo` is made of: a real training, a real failure, and somebody who watches."""
