@@ -162,6 +162,7 @@ CREATE TABLE IF NOT EXISTS source (
     path VARCHAR,
     next_slot BIGINT,            -- first record not yet committed (segments), bytes read (files)
     records BIGINT, dropped BIGINT, errors BIGINT, last_error VARCHAR,
+    writer_dropped BIGINT,       -- the part of dropped that the writer itself counted
     complete BOOLEAN,            -- nothing more will come
     updated_ns BIGINT
 );

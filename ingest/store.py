@@ -301,6 +301,15 @@ class Store:
                 self._con.execute("SET enable_external_access = false")
                 self._con.execute("SET lock_configuration = true")
 
+    def reopen(self) -> None:
+        """Open the file anew if the database gave up, as on a full disk. Owner of a file only."""
+        try:
+            self._con.execute("SELECT 1").fetchall()
+        except duckdb.Error:
+            self._con.close()
+            assert self.path is not None
+            self._con = duckdb.connect(str(self.path))
+
     def limit_memory(self, size_bytes: int) -> None:
         """Keep the database's memory under `size_bytes`; it spills to disk. Owner only, before `serve`."""
         self._con.execute(f"SET memory_limit = '{size_bytes // 1_000_000}MB'")

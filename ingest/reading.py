@@ -1,0 +1,119 @@
+"""A stream together with what the store knows of it: whose it is, how far it was read, what is open in it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from rankscope.ingest.decode import Process
+from rankscope.ingest.registry import Identity, Registry
+from rankscope.ingest.spool import StreamName
+from rankscope.ingest.store import source_id
+from rankscope.ingest.stream import Stream
+
+
+@dataclass
+class Reading:
+    """One process' stream, as a collector goes through it."""
+
+    stream: Stream
+    name: StreamName
+    is_known: bool = False  # the store has a row for it
+    process: Process | None = None
+    identity: Identity | None = None
+    complete: bool = False  # nothing more will come, and all that came was read
+    closed: bool = False  # its process said that nothing more will come
+    dead: bool = False  # its process is gone
+    last_ns: int = 0  # wall time of its last record
+    looked_up: float = float("-inf")  # when its process was last looked for, monotonic seconds
+    # Slots of what had begun and not ended, as the store has it, by table.
+    open: dict[str, set[int]] = field(default_factory=lambda: {"open_span": set(), "collective": set()})
+
+    @property
+    def source_id(self) -> int:
+        return source_id(self.stream.name)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.closed or self.dead
+
+    @property
+    def whereabouts(self) -> tuple[str, int, int | None]:
+        """Host, pid and start time (ns since the epoch, None or 0 if unknown) of its process."""
+        if self.identity is not None:
+            return self.identity.host, self.identity.pid, self.identity.start_ns
+        return self.name.host, self.name.pid, self.name.start_ns
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What the store must be told of when it changes."""
+        return self.stream.next_slot, self.stream.errors, self.complete, self.process is None
+
+    def identify(self, registry: Registry) -> None:
+        """Find out whose stream it is, once a header could be read."""
+        segment = self.stream.segment
+        if segment is None or self.identity is not None:
+            return
+        self.identity = Identity.parse(segment.identity, self.name.run)
+        if self.process is None:
+            clocks = (segment.wall_ns, segment.mono_ns)
+            self.process = registry.process(self.identity, self.stream.name, clocks)
+
+
+@dataclass
+class Saved:
+    """A source as the store has it."""
+
+    process: Process | None
+    next_slot: int
+    lost: int
+    writer_dropped: int
+    errors: int
+    last_error: str | None
+    complete: bool
+    last_ns: int
+    open: dict[str, set[int]] = field(default_factory=lambda: {"open_span": set(), "collective": set()})
+
+    def apply(self, reading: Reading) -> None:
+        """Let `reading` go on from here."""
+        stream = reading.stream
+        stream.next_slot = self.next_slot
+        stream.lost = self.lost
+        stream.writer_dropped = self.writer_dropped
+        stream.errors = self.errors
+        stream.last_error = self.last_error
+        reading.is_known = True
+        reading.process = self.process
+        reading.complete = self.complete
+        reading.last_ns = self.last_ns
+        reading.open = self.open
+
+
+def load_sources(con: duckdb.DuckDBPyConnection, spool: Path) -> dict[str, Saved]:
+    """All streams of `spool` that the store knows, by stream."""
+    found = con.execute(
+        "SELECT stream, source_id, run_id, attempt, rank, incarnation, host, next_slot, dropped, "
+        "writer_dropped, errors, last_error, complete, last_ns "
+        "FROM source LEFT JOIN (SELECT source_id, host, last_ns FROM heartbeat) USING (source_id) "
+        "WHERE kind = 'segment' AND starts_with(path, $spool)",
+        {"spool": f"{spool}/"},
+    ).fetchall()
+    saved: dict[str, Saved] = {}
+    by_number: dict[int, Saved] = {}
+    for stream, number, run, attempt, rank, incarnation, host, slot, dropped, by_writer, *rest in found:
+        errors, last_error, complete, last_ns = rest
+        process = Process(run, attempt, rank, incarnation, host or "", number) if rank is not None else None
+        saved[stream] = by_number[number] = Saved(
+            process, slot, dropped - by_writer, by_writer, errors, last_error, complete, last_ns or 0
+        )
+    for table, is_open in (("open_span", "true"), ("collective", "end_ns IS NULL")):
+        begun = con.execute(
+            f"SELECT source_id, slot FROM {table} SEMI JOIN "
+            "(SELECT source_id FROM source WHERE kind = 'segment' AND NOT complete) USING (source_id) "
+            f"WHERE {is_open}"
+        ).fetchall()
+        for number, slot in begun:
+            if number in by_number:
+                by_number[number].open[table].add(slot)
+    return saved
