@@ -63,7 +63,7 @@ def _demonstrate(plan: "Plan", port: int | None) -> int:
     with serving(plan, port) as dashboard:
         screen.phase("run", f"{plan.run}: {plan.ranks} ranks, {plan.steps} steps, store {plan.store}")
         if dashboard is not None:
-            screen.phase("dashboard", f"http://127.0.0.1:{port}/?run={plan.run}")
+            screen.phase("dashboard", f"http://127.0.0.1:{port}/run?run={plan.run}")
         train(plan, screen)
         if not wait_until_collected(plan):
             raise UserError(f"the store {plan.store} does not hold the whole run: see {plan.folder}")
@@ -72,7 +72,7 @@ def _demonstrate(plan: "Plan", port: int | None) -> int:
         if dashboard is None:
             screen.phase("done", f"to see it: {_program()} dash --store {plan.store}")
             return status
-        screen.phase("done", f"see http://127.0.0.1:{port}/?run={plan.run} - Ctrl-C ends it")
+        screen.phase("done", f"see http://127.0.0.1:{port}/run?run={plan.run} - Ctrl-C ends it")
         with contextlib.suppress(KeyboardInterrupt):
             dashboard.wait()
     return status
