@@ -135,7 +135,7 @@ def _place_launcher_spans(batch: Batch, reading: Reading, registry: Registry, pa
 def _attempt(reading: Reading, registry: Registry, restart_count: int) -> int:
     assert reading.process is not None and reading.identity is not None
     identity = reading.identity
-    if not identity.launch_id and restart_count == identity.restart_count:
+    if restart_count == identity.restart_count:
         return reading.process.attempt
     return registry.attempt(identity.run_id, identity.launch_id, restart_count)
 

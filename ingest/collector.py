@@ -23,7 +23,6 @@ from rankscope.ingest.batches import build, count
 from rankscope.ingest.errors import UserError
 from rankscope.ingest.events import column_types
 from rankscope.ingest.layout import SLOTS
-from rankscope.ingest.processes import is_alive
 from rankscope.ingest.reading import Reading, load_sources
 from rankscope.ingest.registry import Registry
 from rankscope.ingest.spool import SpoolScan, StreamName, parse_segment_name
@@ -231,8 +230,8 @@ class Collector:
         if reading.dead or now - reading.looked_up < _LIVENESS_S:
             return
         reading.looked_up = now
-        host, pid, start_ns = reading.whereabouts
-        reading.dead = host in self._hosts and not is_alive(pid, start_ns or None)
+        if reading.host in self._hosts:
+            reading.look_for_process()
         reading.closed = reading.stream.is_closed()
 
     def _commit(
@@ -250,11 +249,11 @@ class Collector:
         for name, reading in list(self._readings.items()):
             stream = reading.stream
             for problem in stream.news:
-                self._say(problem)
+                self._say(f"{name}: {problem}")
             progress.problems += stream.news
             stream.news = []
             newest = max(stream.segments, default=0)
-            is_done = reading.complete and (reading.dead or reading.whereabouts[0] not in self._hosts)
+            is_done = reading.complete and (reading.dead or reading.host not in self._hosts)
             for index in sorted(stream.segments):
                 if is_done or ((index + 1) * SLOTS <= stream.next_slot and index < newest):
                     self._delete(stream, index)

@@ -1,6 +1,7 @@
 """Whether a process of this host is still the one that somebody meant: a pid alone may be used again."""
 
 import os
+import time
 from pathlib import Path
 
 # The kernel counts start times in ticks since boot, and the boot time in seconds: no closer comparison holds.
@@ -19,8 +20,13 @@ def start_ns(pid: int) -> int | None:
     return int(boot.split()[1]) * 1_000_000_000 + int(fields[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
-def is_alive(pid: int, started_ns: int | None = None) -> bool:
-    """Whether process `pid` of this host runs and started at `started_ns` (None: whenever)."""
+def is_alive(pid: int, started_ns: int | None = None, clocks: tuple[int, int] | None = None) -> bool:
+    """Whether process `pid` of this host runs and started at `started_ns` (None: whenever).
+
+    Args:
+        clocks: the pair (wall, monotonic) that the process itself saw. With it, a wall clock that was set
+            since then does not make the process look like another one.
+    """
     if pid <= 0:
         return False
     try:
@@ -32,7 +38,13 @@ def is_alive(pid: int, started_ns: int | None = None) -> bool:
     if _is_zombie(pid):
         return False
     seen = start_ns(pid)
-    return started_ns is None or seen is None or abs(seen - started_ns) <= START_TOLERANCE_NS
+    if started_ns is None or seen is None or abs(seen - started_ns) <= START_TOLERANCE_NS:
+        return True
+    if clocks is None:
+        return False
+    since_boot = started_ns - clocks[0] + clocks[1]
+    seen_since_boot = seen - time.time_ns() + time.monotonic_ns()
+    return abs(seen_since_boot - since_boot) <= START_TOLERANCE_NS
 
 
 def _is_zombie(pid: int) -> bool:

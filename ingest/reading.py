@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 
 from rankscope.ingest.decode import Process
+from rankscope.ingest.processes import is_alive
 from rankscope.ingest.registry import Identity, Registry
 from rankscope.ingest.spool import StreamName
 from rankscope.ingest.store import source_id
@@ -39,11 +40,18 @@ class Reading:
         return self.closed or self.dead
 
     @property
-    def whereabouts(self) -> tuple[str, int, int | None]:
-        """Host, pid and start time (ns since the epoch, None or 0 if unknown) of its process."""
-        if self.identity is not None:
-            return self.identity.host, self.identity.pid, self.identity.start_ns
-        return self.name.host, self.name.pid, self.name.start_ns
+    def host(self) -> str:
+        """Where its process runs."""
+        return self.identity.host if self.identity is not None else self.name.host
+
+    def look_for_process(self) -> None:
+        """See whether its process, which is one of this host, is gone."""
+        segment = self.stream.segment
+        if self.identity is None or segment is None:
+            self.dead = not is_alive(self.name.pid, self.name.start_ns or None)
+        else:
+            clocks = (segment.wall_ns, segment.mono_ns)
+            self.dead = not is_alive(self.identity.pid, self.identity.start_ns, clocks)
 
     @property
     def state(self) -> tuple[object, ...]:

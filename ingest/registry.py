@@ -83,7 +83,7 @@ class Registry:
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self._con = con
         self._attempts: dict[str, dict[tuple[str, int], int]] = {}  # by run: (launch, restart count)
-        self._lives: dict[str, dict[tuple[int, int], int]] = {}  # by run without a launch: lives of a rank
+        self._lives: dict[str, dict[tuple[Any, ...], int]] = {}  # by run: processes that a rank had before
         self.additions = Additions()
 
     def process(self, identity: Identity, stream: str, began: tuple[int, int]) -> Process:
@@ -93,10 +93,15 @@ class Registry:
             began: the pair of its clocks, (wall, monotonic) in ns, when its recorder opened.
         """
         first_ns = min(began[0], identity.start_ns or began[0])
-        restart = identity.restart_count
-        if not identity.launch_id:
-            restart = self._life(identity)
-        attempt = self.attempt(identity.run_id, identity.launch_id, restart, first_ns)
+        launch, incarnation = identity.launch_id, identity.incarnation
+        if identity.rank >= 0 and (life := self._life(identity)):
+            # A rank that comes again in one attempt: a replica group's next incarnation; without groups, it
+            # was started again by hand, and that is another attempt.
+            if identity.replica_group is not None:
+                incarnation = max(incarnation, life)
+            else:
+                launch = f"{launch}+{life}"
+        attempt = self.attempt(identity.run_id, launch, identity.restart_count, first_ns)
         number = source_id(stream)
         self.additions.runs.append(
             {"run_id": identity.run_id, "began_ns": first_ns, "command": identity.command}
@@ -104,14 +109,15 @@ class Registry:
         )
         self.additions.attempts.append(
             {"run_id": identity.run_id, "attempt": attempt, "began_ns": first_ns}
-            | {"launch_id": identity.launch_id, "restart_count": restart, "world_size": identity.world_size}
+            | {"launch_id": launch, "restart_count": identity.restart_count}
+            | {"world_size": identity.world_size}
         )
         self.additions.ranks.append(
             {
                 "run_id": identity.run_id,
                 "attempt": attempt,
                 "rank": identity.rank,
-                "incarnation": identity.incarnation,
+                "incarnation": incarnation,
                 "host": identity.host,
                 "local_rank": identity.local_rank,
                 "pid": identity.pid,
@@ -126,7 +132,7 @@ class Registry:
                 "source_id": number,
             }
         )
-        return Process(identity.run_id, attempt, identity.rank, identity.incarnation, identity.host, number)
+        return Process(identity.run_id, attempt, identity.rank, incarnation, identity.host, number)
 
     def attempt(self, run_id: str, launch_id: str, restart_count: int, first_ns: int | None = None) -> int:
         """The number of an attempt; a new one gets the next."""
@@ -146,16 +152,18 @@ class Registry:
         return known[key]
 
     def _life(self, identity: Identity) -> int:
-        """How many processes of this rank there were before: without a launcher, each is an attempt."""
+        """How many processes were this rank of this launch and restart before."""
         lives = self._lives.get(identity.run_id)
         if lives is None:
             found = self._con.execute(
-                "SELECT rank, incarnation, count(*) FROM rank JOIN attempt USING (run_id, attempt) "
-                "WHERE run_id = $run AND launch_id = '' GROUP BY ALL",
+                "SELECT split_part(launch_id, '+', 1), restart_count, rank, replica_group, count(*) "
+                "FROM rank JOIN attempt USING (run_id, attempt) "
+                "WHERE run_id = $run AND rank >= 0 AND source_id IS NOT NULL GROUP BY ALL",
                 {"run": identity.run_id},
             ).fetchall()
-            lives = self._lives[identity.run_id] = {(rank, life): count for rank, life, count in found}
-        key = (identity.rank, identity.incarnation)
+            lives = self._lives[identity.run_id] = {tuple(key): count for *key, count in found}
+        launch = identity.launch_id.partition("+")[0]
+        key = (launch, identity.restart_count, identity.rank, identity.replica_group)
         lives[key] = lives.get(key, 0) + 1
         return lives[key] - 1
 

@@ -6,7 +6,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from rankscope.ingest.store import default_url
+from rankscope.ingest.places import spool_of
+
+__all__ = ["SpoolScan", "StreamName", "has_segments", "parse_segment_name", "segment_path", "spool_of"]
 
 _SEGMENT = re.compile(
     r"(?P<stem>(?P<host>.*)-(?P<pid>\d{1,10})-(?P<start>\d{1,19}))\.(?P<index>\d{1,9})\.seg"
@@ -27,17 +29,6 @@ class StreamName:
     def stream(self) -> str:
         """The stream's identity: '<run>/<host>-<pid>-<start>'."""
         return f"{self.run}/{self.stem}"
-
-
-def spool_of(store_url: str | None = None) -> Path:
-    """$RANKSCOPE_SPOOL, else the folder that belongs to the store: its path with .spool for .duckdb."""
-    named = os.environ.get("RANKSCOPE_SPOOL")
-    if named:
-        return Path(named)
-    url = store_url if store_url is not None else default_url()
-    if url.startswith(("quack:", "ducklake:")):
-        return Path("rankscope.spool")
-    return Path(url.removesuffix(".duckdb") + ".spool")
 
 
 def parse_segment_name(run: str, filename: str) -> tuple[StreamName, int] | None:

@@ -25,9 +25,9 @@ import pyarrow as pa
 from rankscope.ingest.errors import UserError
 from rankscope.ingest.extensions import load_extensions
 from rankscope.ingest.owner import Owner, read_owner, remove_owner, write_owner
+from rankscope.ingest.places import DEFAULT_STORE, default_url
 from rankscope.ingest.sqltext import bind, check_reads_only, clean_message, literal
 
-DEFAULT_STORE = "rankscope.duckdb"
 SCHEMA_VERSION = 1
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _REMOTE = "FROM quack_query($uri, $sql)"
@@ -36,11 +36,6 @@ _LOCK_WAIT_S = 30.0  # how long a short command may keep the file from us
 
 class QueryError(UserError):
     """SQL that the store refuses: its message is DuckDB's own."""
-
-
-def default_url() -> str:
-    """$RANKSCOPE_STORE, else rankscope.duckdb in the working directory."""
-    return os.environ.get("RANKSCOPE_STORE") or DEFAULT_STORE
 
 
 def source_id(stream: str) -> int:

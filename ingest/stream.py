@@ -36,7 +36,7 @@ _WINDOWS: Final = (64, 1024, SLOTS)  # records read at a time while all of them 
 # Ids of strings come in order; one far ahead of the others is damage, and would cost memory.
 _MAX_ID_JUMP: Final = 65_536
 _KNOWN_KINDS = np.zeros(256, dtype=bool)
-_KNOWN_KINDS[list(Kind)] = True
+_KNOWN_KINDS[[0, *Kind]] = True  # 0: what a writer had to leave out, and counted itself
 
 Ints = npt.NDArray[np.int64]
 
@@ -92,7 +92,7 @@ class Stream:
         if self.next_slot >= segment.end_slot:
             return any(index * SLOTS >= segment.end_slot for index in self.segments)
         try:
-            return segment.is_published(self.next_slot) or segment.end_slot // SLOTS in self.segments
+            return segment.is_published(self.next_slot) or self._goes_on_after(segment)
         except OSError:
             return True
 
@@ -135,8 +135,10 @@ class Stream:
 
     def is_read(self) -> bool:
         """Whether all that is there was read."""
-        later = any(index > self.next_slot // SLOTS for index in self.segments)
-        return not later and self._awaited is None
+        index = self.next_slot // SLOTS
+        if self.segment is not None and self.segment.base_slot == index * SLOTS:
+            return not self._goes_on_after(self.segment) and self._awaited is None
+        return not any(other >= index for other in self.segments)
 
     # --- segments ----------------------------------------------------------------------------------------
 
@@ -162,7 +164,7 @@ class Stream:
                 problem = str(error)
             except OSError as error:
                 problem = f"cannot be read ({error.strerror})"
-            self.complain(f"{self.path(index)} {problem}: its records are lost")
+            self.complain(f"segment {index} {problem}: its records are lost")
             self.segments.discard(index)
             self.lost += (index + 1) * SLOTS - self.next_slot if later is not None else 0
             self.next_slot = (index + 1) * SLOTS
@@ -174,6 +176,21 @@ class Stream:
         except (OSError, NotYet, Damaged):
             return None  # the next read will see why
         return self.segment
+
+    def _goes_on_after(self, segment: Segment) -> bool:
+        """Whether records were published in a later file. The next one is made long before it is needed."""
+        for index in sorted(self.segments):
+            if index * SLOTS < segment.end_slot:
+                continue
+            try:
+                later = read_segment(self.path(index), index)
+                if later.read(later.base_slot, _WINDOWS[0])[1].any():
+                    return True
+            except (OSError, NotYet):
+                continue
+            except Damaged:
+                return True  # somebody wrote there
+        return False
 
     def _enter(self, segment: Segment) -> None:
         self.segment = segment
@@ -190,14 +207,14 @@ class Stream:
     def _consume(self, segment: Segment, slot: int, finished: bool) -> Records:
         """Records from `slot` on that are to be read now; kind MISSING where there is none."""
         index = segment.base_slot // SLOTS
-        has_later = any(other > index for other in self.segments)
-        thorough = finished or has_later or self._awaited is not None
+        has_later = self._goes_on_after(segment)
+        thorough = finished or has_later or self._was_awaited is not None
         for window in (SLOTS,) if thorough else _WINDOWS:
             wanted = min(window, segment.end_slot - slot)
             try:
                 records, published = segment.read(slot, wanted)
             except OSError as error:
-                self.complain(f"{segment.path} cannot be read any more ({error.strerror})")
+                self.complain(f"segment {index} cannot be read any more ({error.strerror})")
                 self.segments.discard(index)
                 self.segment = None
                 return np.zeros(0, RECORD_DTYPE)
@@ -244,7 +261,7 @@ class Stream:
             if len(places):
                 self.lost += len(places)
                 first = take.first_slot + int(places[0])
-                self.complain(f"{self.name}: {len(places)} records {what}, the first in slot {first}")
+                self.complain(f"{len(places)} records {what}, the first in slot {first}")
         kinds[missing] = kinds[strange] = 0
 
     def _assemble(self, take: Take, *, lossy: bool, full: bool) -> None:
@@ -268,7 +285,7 @@ class Stream:
             if not (lossy or at_start or self._is_overdue(take.first_slot + cut, followed)):
                 break
             self.lost += chunks
-            self.complain(f"{self.name}: a text in slot {take.first_slot + cut} was never finished")
+            self.complain(f"a text in slot {take.first_slot + cut} was never finished")
             waiting.pop(0)
             cut = len(take.records)
         # What straddles the cut is read again, whole, with what follows.
