@@ -1,0 +1,2 @@
+-- What can I ask for?
+FROM v_help

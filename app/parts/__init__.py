@@ -1,0 +1,1 @@
+"""Pieces of pages as HTML: pure functions from rows to markup."""

@@ -1,0 +1,229 @@
+"""One run on one page: the verdict, the numbers, where the time went, what happened when, and why."""
+
+import datetime
+from typing import Any
+
+import streamlit as st
+
+from rankscope.app import empty, human, shell
+from rankscope.app.charts import curves
+from rankscope.app.charts.init import init_waterfall
+from rankscope.app.charts.ledger import ledger_bar
+from rankscope.app.charts.timeline import Window, lane_names, timeline
+from rankscope.app.db import ask
+from rankscope.app.parts import run_tiles
+from rankscope.app.parts.incident import incident
+from rankscope.app.shell import REFRESH_S, panel
+from rankscope.app.state import put, where
+
+_LANES = 32  # more ranks than this share lanes
+_MARKS = 3600  # of the lanes; the whole figure stays under 5,000
+_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
+
+
+def draw() -> None:
+    """The whole page; again every two seconds while the run goes on."""
+    run = shell.run_of_page()
+    if run is None:
+        return
+    asked = {"as_of": run["as_of_ns"], "run": run["run_id"]}
+    incidents = ask("incidents", **asked)
+    first_attempt = ask("init_phases", **asked, attempt=0)
+
+    shell.run_header(run, "Overview")
+    st.html(run_tiles.verdict(run, incidents.rows()))
+    states = ask(
+        "lanes",
+        **asked,
+        ranks=run["ranks"],
+        lanes=1,
+        buckets=400,
+        t0=run["began_ns"],
+        t1=run["began_ns"] + max(run["wall_ns"], 1),
+    )
+    st.html(run_tiles.tiles(run, first_attempt.rows(), states.rows()))
+    _ledger(run, asked)
+    _timeline(run, asked, incidents.rows())
+    _incident(run, asked, incidents.rows())
+    left, right = st.columns(2, gap="small")
+    with left:
+        _init(run, asked)
+    with right:
+        _scalar(asked)
+    _step_times(run, asked)
+    if run["status"] != st.session_state.get("drawn_status", run["status"]):
+        st.session_state["drawn_status"] = run["status"]
+        st.rerun()  # the run ended or came back: begin or stop refreshing
+    st.session_state["drawn_status"] = run["status"]
+
+
+def _ledger(run: dict[str, Any], asked: dict[str, Any]) -> None:
+    ledger = ask("ledger", **asked)
+    with panel("ledger", "Where did the rank time go?", ledger, unit="share of ranks × wall"):
+        if not ledger.table.num_rows:
+            empty.none_of("No rank has spent any time yet.")
+            return
+        st.plotly_chart(
+            ledger_bar(ledger.table, shell.mode()),
+            theme=None,
+            key="ledger-bar",
+            config={"displayModeBar": False},
+        )
+        st.html(run_tiles.ledger_figures(ledger.rows(), run))
+
+
+def _timeline(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[str, Any]]) -> None:
+    here = where()
+    whole = Window(run["began_ns"], max(run["began_ns"] + run["wall_ns"], run["began_ns"] + 1))
+    window = Window(here.t0, here.t1) if here.t0 is not None and here.t1 is not None else whole
+    lanes = min(run["ranks"], _LANES)
+    answer = ask(
+        "lanes", **asked, ranks=run["ranks"], lanes=lanes, buckets=_MARKS // lanes, t0=window.t0, t1=window.t1
+    )
+    with panel(
+        "timeline",
+        "What happened, and when?",
+        answer,
+        unit="UTC, colours as above; drag across to look closer",
+    ):
+        if window != whole and st.button(
+            "Show the whole run", icon=":material/zoom_out_map:", key="zoom-out"
+        ):
+            put(t0=None, t1=None)
+            st.rerun()
+        figure = timeline(
+            answer.table,
+            lane_names(run["ranks"], lanes),
+            ask("attempts", **asked).rows(),
+            ask("steps", **asked, points=900).table,
+            incidents,
+            window,
+            shell.mode(),
+        )
+        # The key holds the window: another window is another chart, and its selection starts empty.
+        key = f"timeline-{here.t0}-{here.t1}"
+        st.plotly_chart(
+            figure, theme=None, key=key, on_select=lambda: _zoom(key), selection_mode=["box"], config=_CONFIG
+        )
+
+
+def _zoom(key: str) -> None:
+    boxes = st.session_state[key]["selection"]["box"]
+    if not boxes:
+        return
+    t0, t1 = sorted(_nanoseconds(x) for x in boxes[0]["x"])
+    if t1 - t0 > 1000:
+        put(t0=t0, t1=t1)
+
+
+def _nanoseconds(moment: Any) -> int:
+    when = datetime.datetime.fromisoformat(str(moment)).replace(tzinfo=datetime.UTC)
+    since = when - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return since // datetime.timedelta(microseconds=1) * 1000
+
+
+def _incident(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[str, Any]]) -> None:
+    if not incidents:
+        with panel("incident", "What failed, and why?"):
+            empty.none_of(
+                "No failure was seen in what the ranks recorded."
+                if run["failures"] == 0
+                else "Not known yet."
+            )
+        return
+    numbers = {row["incident_id"]: row for row in incidents}
+    wanted = where().incident
+    chosen = wanted if wanted in numbers else incidents[0]["incident_id"]
+    evidence = ask("evidence", **asked, incident=chosen, limit=60)
+    with panel("incident", "What failed, and why?", evidence, unit=human.plural(len(incidents), "incident")):
+        if len(incidents) > 1:
+            picked = st.pills(
+                "Incident",
+                list(numbers)[:40],
+                default=chosen,
+                label_visibility="collapsed",
+                key="incident-pick",
+                format_func=lambda i: f"{i} · rank {numbers[i]['root_rank']} · {numbers[i]['kind']}",
+            )
+            if picked is not None and picked != chosen:
+                put(incident=picked)
+                st.rerun()
+        st.html(incident(numbers[chosen], evidence.rows(), run["ranks"]))
+
+
+def _init(run: dict[str, Any], asked: dict[str, Any]) -> None:
+    attempts = run["attempts"] or 1
+    attempt = where().attempt
+    attempt = attempt if attempt is not None and 0 <= attempt < attempts else 0
+    phases = ask("init_phases", **asked, attempt=attempt)
+    with panel("init", "What did start-up wait for?", phases, unit="median to slowest rank"):
+        if attempts > 1:
+            picked = st.segmented_control(
+                "Attempt",
+                list(range(min(attempts, 12))),
+                default=attempt,
+                key="attempt-pick",
+                label_visibility="collapsed",
+                format_func=lambda a: f"attempt {a}",
+            )
+            if picked is not None and picked != attempt:
+                put(attempt=picked)
+                st.rerun()
+        if not phases.table.num_rows:
+            empty.none_of("No start-up phase was recorded for this attempt.")
+            return
+        st.plotly_chart(
+            init_waterfall(phases.table, shell.mode()),
+            theme=None,
+            key="init",
+            config={"displayModeBar": False},
+        )
+
+
+def _scalar(asked: dict[str, Any]) -> None:
+    names = [row["name"] for row in ask("scalar_names", **asked).rows()]
+    if not names:
+        with panel("scalar", "Is it learning?"):
+            empty.empty(
+                "No value was logged",
+                "Log one from the trainer, rank 0 is enough:",
+                'rec.scalar("loss", loss.item())',
+            )
+        return
+    name = names[0]
+    if len(names) > 1:
+        name = st.session_state.get("scalar-name", name)
+        name = name if name in names else names[0]
+    points = ask("scalar", **asked, scalar=name, points=600)
+    with panel("scalar", "Is it learning?", points, unit=f"{name} over steps"):
+        if len(names) > 1:
+            st.selectbox("Value", names, key="scalar-name", label_visibility="collapsed")
+        st.plotly_chart(
+            curves.scalar(points.table, name, shell.mode()), theme=None, key="scalar", config=_CONFIG
+        )
+
+
+def _step_times(run: dict[str, Any], asked: dict[str, Any]) -> None:
+    slices = ask("step_times", **asked, points=500)
+    with panel(
+        "steps", "How even are the steps?", slices, unit="seconds a step, over the ranks of that step"
+    ):
+        if not slices.table.num_rows:
+            empty.none_of("No step has ended yet.")
+            return
+        reference = run["reference_step_ns"]
+        st.plotly_chart(
+            curves.step_times(slices.table, reference / 1e9 if reference else None, shell.mode()),
+            theme=None,
+            key="step-times",
+            config=_CONFIG,
+        )
+
+
+def _going_on() -> bool:
+    run_id = where().run
+    row = ask("run", as_of=None, run=run_id).first() if run_id else ask("runs", as_of=None, limit=1).first()
+    return row is not None and row["status"] == "running"
+
+
+st.fragment(draw, run_every=REFRESH_S if _going_on() else None)()
