@@ -48,6 +48,12 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("RANKSCOPE")}
 
 
+@pytest.fixture(scope="session")
+def rankscope_command() -> list[str]:
+    """What to type for `rankscope`."""
+    return list(_RANKSCOPE)
+
+
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     """Run `rankscope ARGS...` in a process of its own, as a person would, without this process' settings."""

@@ -32,7 +32,7 @@ def serving(plan: Plan, port: int | None) -> Iterator[Child | None]:
         yield None
         return
     where = ["--store", str(plan.store), "--spool", str(plan.spool)]
-    what = ["collect"] if port is None else ["dash", "--port", str(port)]
+    what = ["collect"] if port is None else ["dash", "--headless", "--port", str(port)]
     command = [sys.executable, "-m", "rankscope.app.cli", *what, *where]
     plan.store.absolute().parent.mkdir(parents=True, exist_ok=True)
     with Child(command, plan.folder / f"{what[0]}.log") as child:
