@@ -28,6 +28,8 @@ from rankscope.ingest.owner import Owner, read_owner, remove_owner, write_owner
 from rankscope.ingest.places import DEFAULT_STORE, default_url
 from rankscope.ingest.sqltext import bind, check_reads_only, clean_message, literal
 
+__all__ = ["DEFAULT_STORE", "QueryError", "Store", "default_url", "source_id"]
+
 SCHEMA_VERSION = 1
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _REMOTE = "FROM quack_query($uri, $sql)"

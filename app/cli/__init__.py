@@ -1,7 +1,7 @@
 """The command line: `rankscope COMMAND`, one file a command.
 
-A command's module has NAME, HELP, add_arguments(parser) and run(args) -> exit status. What is heavy is imported
-inside run(), so that `rankscope run` stays light.
+A command's module has NAME, HELP, add_arguments(parser) and run(args) -> exit status. What is heavy is
+imported inside run(), so that `rankscope run` stays light.
 """
 
 import argparse
@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from rankscope.ingest.errors import UserError
 
 # Modules of this package, in the order of the help text.
-COMMANDS = ("run", "demo", "dash", "collect", "report", "runs", "compare", "sql")
+COMMANDS = ("run", "demo", "dash", "collect", "report", "runs", "compare", "sql", "store", "doctor")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns 0 done, 1 not there or failed, 2 wrong usage."""
-    parser = argparse.ArgumentParser(prog="rankscope", description="Where did the GPU-hours of a training run go?")
+    parser = argparse.ArgumentParser(
+        prog="rankscope", description="Where did the GPU-hours of a training run go?"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:
         module = importlib.import_module(f"rankscope.app.cli.{name}")
