@@ -1,7 +1,62 @@
-"""Hooks: one file per thing hooked, installed in this order."""
+"""What is watched without a change to the trainer: one file a thing, in the order of this list.
 
-from rankscope.ingest.recorder import Recorder
+A hook's module has attach(module), called once its library's module is imported. Nothing here imports a
+library to watch it, and nothing raises into the trainer: see guard.py.
+"""
+
+import importlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from rankscope.ingest.hooks.guard import Guard
+from rankscope.ingest.hooks.postimport import after_import
+
+if TYPE_CHECKING:
+    from rankscope.ingest.recorder import Recorder
 
 
-def install(recorder: Recorder) -> None:
-    """Hook everything that can be hooked."""
+@dataclass(frozen=True)
+class Hook:
+    """`file` in this package attaches to `module` when that is imported; at once for module ''."""
+
+    file: str
+    module: str
+
+
+HOOKS: Final = (Hook("torchelastic", "torch.distributed.elastic.agent.server.local_elastic_agent"),)
+
+_installed = False
+
+
+def install(recorder: "Recorder | None" = None, only: Collection[str] | None = None) -> None:
+    """Arm the hooks, once a process. Without a recorder, the first hook that needs one begins it.
+
+    Args:
+        only: names of the hooks to arm; all by default.
+    """
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    for hook in HOOKS:
+        if only is not None and hook.file not in only:
+            continue
+        attacher = _Attacher(hook)
+        if hook.module:
+            after_import(hook.module, attacher)
+        else:
+            attacher(importlib.import_module(__name__))
+
+
+class _Attacher:
+    """Loads a hook's own file only when it is needed."""
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._guard = Guard(f"attach {hook.file}")
+
+    def __call__(self, module: ModuleType) -> None:
+        with self._guard:
+            importlib.import_module(f"{__name__}.{self._hook.file}").attach(module)
