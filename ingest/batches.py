@@ -88,6 +88,8 @@ def build(
         ],
     )
     registry.additions = Additions()
+    for reading in changed:
+        reading.is_known = True  # a transaction that fails makes its collector forget all readings
     return changes
 
 

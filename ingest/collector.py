@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -76,6 +77,9 @@ class Collector:
         self._on_commit = on_commit
         self._say = say if say is not None else _to_stderr
         self._lock = _lock(spool)
+        # While one batch is committed here, the next is read: DuckDB and numpy both let go of the GIL.
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="rankscope-writer")
+        self._pending: Future[None] | None = None
         self._hosts = {socket.gethostname()}
         self._turn = 0
         self._forget()
@@ -118,17 +122,22 @@ class Collector:
     def run_once(self) -> Progress:
         """One round: read what waits, up to a batch, and commit it.
 
+        With `more` in its progress, the commit may still be under way; it has happened when there is no more.
+
         Raises:
             duckdb.Error: the store did not take it; nothing is lost, another round reads it again.
         """
         try:
             return self._round()
         except BaseException:
+            if self._pending is not None:
+                wait([self._pending])
             self._forget()
             raise
 
     def close(self) -> None:
         """Give the spool free."""
+        self._pool.shutdown()
         os.close(self._lock)
 
     def __enter__(self) -> Self:
@@ -140,6 +149,8 @@ class Collector:
     def _forget(self) -> None:
         """Know nothing: the store and the segments tell all of it again."""
         self._con: duckdb.DuckDBPyConnection | None = None
+        self._pending = None
+        self._in_pending: list[tuple[Reading, int, bool]] = []
         self._scan = SpoolScan(self.spool)
         self._strings = Strings()
         self._readings: dict[str, Reading] = {}
@@ -149,7 +160,7 @@ class Collector:
         if self._con is None:
             self._con = self._store.cursor()
             self._types = column_types(self._con)
-            self._registry = Registry(self._con)
+            self._registry = Registry(self._store.cursor())
             self._saved = load_sources(self._con, self.spool)
             # A stream whose files were taken away meanwhile is not in the spool, and must still be ended.
             for stream, saved in list(self._saved.items()):
@@ -202,10 +213,15 @@ class Collector:
             if reading.state != before and (reading.process is not None or reading.complete):
                 changed.append(reading)
         if changed:
-            self._commit(con, takes, changed)
+            changes = build(takes, changed, self._registry, self._strings, self._types)
+            self._settle()
+            self._pending = self._pool.submit(write, con, changes)
+            self._in_pending = [(reading, reading.stream.next_slot, reading.complete) for reading in changed]
+        if not progress.more:
+            self._settle()
         progress.records = sum(count(take) for _, take in takes)
         progress.streams = len(changed)
-        self._tidy(progress)
+        self._tell(progress)
         return progress
 
     def _look_for_segments(self) -> None:
@@ -234,32 +250,37 @@ class Collector:
             reading.look_for_process()
         reading.closed = reading.stream.is_closed()
 
-    def _commit(
-        self, con: duckdb.DuckDBPyConnection, takes: list[tuple[Reading, Take]], changed: list[Reading]
-    ) -> None:
-        write(con, build(takes, changed, self._registry, self._strings, self._types))
-        for reading in changed:
-            reading.is_known = True
+    def _settle(self) -> None:
+        """Wait for the transaction that is under way, and do what follows it."""
+        if self._pending is None:
+            return
+        self._pending.result()
+        self._pending = None
+        for reading, slot, complete in self._in_pending:
+            self._clear_away(reading, slot, complete)
+        runs = {reading.process.run_id for reading, _, _ in self._in_pending if reading.process is not None}
+        self._in_pending = []
         if self._on_commit is not None:
-            runs = {reading.process.run_id for reading in changed if reading.process is not None}
             self._on_commit(runs)
 
-    def _tidy(self, progress: Progress) -> None:
-        """Tell what is wrong, delete what is in the store, and let go of what is complete."""
-        for name, reading in list(self._readings.items()):
-            stream = reading.stream
-            for problem in stream.news:
+    def _clear_away(self, reading: Reading, slot: int, complete: bool) -> None:
+        """Delete files whose records, up to `slot`, are in the store; let go of a stream that is complete."""
+        stream = reading.stream
+        newest = max(stream.segments, default=0)
+        is_done = complete and (reading.dead or reading.host not in self._hosts)
+        for index in sorted(stream.segments):
+            if is_done or ((index + 1) * SLOTS <= slot and index < newest):
+                self._delete(stream, index)
+        if is_done:
+            self._done.add(stream.name)
+            self._readings.pop(stream.name, None)
+
+    def _tell(self, progress: Progress) -> None:
+        for name, reading in self._readings.items():
+            for problem in reading.stream.news:
                 self._say(f"{name}: {problem}")
-            progress.problems += stream.news
-            stream.news = []
-            newest = max(stream.segments, default=0)
-            is_done = reading.complete and (reading.dead or reading.host not in self._hosts)
-            for index in sorted(stream.segments):
-                if is_done or ((index + 1) * SLOTS <= stream.next_slot and index < newest):
-                    self._delete(stream, index)
-            if is_done:
-                self._done.add(name)
-                del self._readings[name]
+            progress.problems += reading.stream.news
+            reading.stream.news = []
 
     def _delete(self, stream: Stream, index: int) -> None:
         stream.segments.discard(index)

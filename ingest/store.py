@@ -129,6 +129,8 @@ class Store:
         con = duckdb.connect(str(path), read_only=read_only)
         store = cls(str(path), con, path=path, remote=None)
         if not read_only:
+            # Writing the log into the file costs most of a collector's time when it is done every 16 MB.
+            con.execute("SET checkpoint_threshold = '256MB'")
             owner = read_owner(path)
             # A second Store of one process shares the first one's database and its announcement.
             if owner is None or not owner.is_this_process:
@@ -307,9 +309,10 @@ class Store:
             assert self.path is not None
             self._con = duckdb.connect(str(self.path))
 
-    def limit_memory(self, size_bytes: int) -> None:
-        """Keep the database's memory under `size_bytes`; it spills to disk. Owner only, before `serve`."""
-        self._con.execute(f"SET memory_limit = '{size_bytes // 1_000_000}MB'")
+    def limit(self, *, memory_bytes: int, threads: int) -> None:
+        """Keep the database's own memory and threads small. Owner only, before `serve`."""
+        self._con.execute(f"SET memory_limit = '{memory_bytes // 1_000_000}MB'")
+        self._con.execute(f"SET threads = {threads}")
 
     def close(self) -> None:
         """Let go of the store; its owner file goes with it."""

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(
                 f"another process has {store.url} open and collects into it: leave the work to it"
             )
-        store.limit_memory(200_000_000)
+        store.limit(memory_bytes=200_000_000, threads=1)
         catalog.install(store.cursor())
         if args.once:
             refresher = Refresher(store)
