@@ -91,8 +91,8 @@ def _header(report: dict[str, Any]) -> Table:
 
 def _facts(report: dict[str, Any]) -> Text:
     return Text(
-        f"{seconds(report['wall_s'])} from {report['began'] or '–'}; {count(report['steps_committed'])} steps kept, "
-        f"{count(report['steps_lost'])} lost; reference step {seconds(report['reference_step_s'])}",
+        f"{seconds(report['wall_s'])} from {report['began'] or '–'}; "
+        f"{count(report['steps_committed'])} steps kept, {count(report['steps_lost'])} lost; reference step {seconds(report['reference_step_s'])}",
         style="dim",
     )
 
@@ -206,38 +206,30 @@ def _coverage(report: dict[str, Any]) -> Text:
     return Text(text, style="dim" if whole else "yellow")
 
 
-def runs_table(runs: list[dict[str, Any]]) -> Table:
-    """All runs, a row each."""
+def runs_table(runs: list[dict[str, Any]], width: int) -> Table:
+    """All runs, a row each; fewer columns on a terminal under 110 characters."""
+    columns: dict[str, Callable[[dict[str, Any]], str | Text]] = {
+        "run": lambda run: Text(run["run_id"]),
+        "status": lambda run: status_text(run["status"]),
+        "began": lambda run: (run["began"] or "–")[:16].replace("T", " "),
+        "ranks": lambda run: count(run["ranks"]),
+        "attempts": lambda run: count(run["attempts"]),
+        "failures": lambda run: count(run["failures"]),
+        "start": lambda run: seconds(run["time_to_start_s"]),
+        "recover": lambda run: seconds(run["time_to_recover_s"]),
+        "effective": lambda run: percent(run["ett_capacity"]),
+        "kept": lambda run: count(run["steps_committed"]),
+        "lost": lambda run: count(run["steps_lost"]),
+        "wall": lambda run: seconds(run["wall_s"]),
+    }
+    if width < 110:
+        for name in ("began", "attempts", "recover", "kept"):
+            del columns[name]
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("run", "status", "began"):
-        table.add_column(name, no_wrap=True)
-    for name in (
-        "ranks",
-        "attempts",
-        "failures",
-        "start",
-        "recover",
-        "effective",
-        "kept",
-        "lost",
-        "wall",
-    ):
-        table.add_column(name, justify="right", no_wrap=True)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place < 2 or name == "began" else "right", overflow="fold")
     for run in runs:
-        table.add_row(
-            Text(run["run_id"]),
-            status_text(run["status"]),
-            (run["began"] or "–")[5:16].replace("T", " "),
-            count(run["ranks"]),
-            count(run["attempts"]),
-            count(run["failures"]),
-            seconds(run["time_to_start_s"]),
-            seconds(run["time_to_recover_s"]),
-            percent(run["ett_capacity"]),
-            count(run["steps_committed"]),
-            count(run["steps_lost"]),
-            seconds(run["wall_s"]),
-        )
+        table.add_row(*(show(run) for show in columns.values()))
     return table
 
 

@@ -28,5 +28,6 @@ def run(args: argparse.Namespace) -> int:
 
         from rankscope.app.terminal import runs_table
 
-        Console().print(runs_table(found))
+        console = Console()
+        console.print(runs_table(found, console.width))
     return 0
