@@ -90,11 +90,12 @@ def _header(report: dict[str, Any]) -> Table:
 
 
 def _facts(report: dict[str, Any]) -> Text:
-    return Text(
-        f"{seconds(report['wall_s'])} from {report['began'] or '–'}; "
-        f"{count(report['steps_committed'])} steps kept, {count(report['steps_lost'])} lost; reference step {seconds(report['reference_step_s'])}",
-        style="dim",
+    parts = (
+        f"{seconds(report['wall_s'])} from {report['began'] or '–'}",
+        f"{count(report['steps_committed'])} steps kept, {count(report['steps_lost'])} lost",
+        f"reference step {seconds(report['reference_step_s'])}",
     )
+    return Text("; ".join(parts), style="dim")
 
 
 def _tile(name: str, value: str, detail: str, style: str = "") -> Text:
