@@ -16,6 +16,22 @@ from rankscope.ingest.store import Store
 REFRESH_S = 1.0  # a run's derived tables are made anew at most this often
 
 
+def refresh_run(con: duckdb.DuckDBPyConnection, run: str) -> None:
+    """Make what is derived from a run's facts anew, and note that it is up to date."""
+    # Facts committed while this runs leave a later mark, which stays.
+    seen = con.execute("SELECT max(since_ns) FROM stale_run WHERE run_id = $run", {"run": run}).fetchone()
+    catalog.refresh(con, run)
+    if seen is not None and seen[0] is not None:
+        con.execute(
+            "DELETE FROM stale_run WHERE run_id = $run AND since_ns <= $seen", {"run": run, "seen": seen[0]}
+        )
+
+
+def stale_runs(con: duckdb.DuckDBPyConnection) -> set[str]:
+    """Runs with facts that nothing derived shows yet: who collected them ended before it could refresh."""
+    return {run for (run,) in con.execute("SELECT DISTINCT run_id FROM stale_run").fetchall()}
+
+
 class Refresher:
     """Recomputes the derived tables of runs that got new rows, without holding up the collector."""
 
@@ -50,7 +66,7 @@ class Refresher:
             began = time.monotonic()
             for run in sorted(runs):
                 try:
-                    catalog.refresh(self._con, run)
+                    refresh_run(self._con, run)
                 except duckdb.Error as error:
                     print(f"cannot sum up run {run}: {error}", file=sys.stderr, flush=True)
             with self._wake:
@@ -65,6 +81,7 @@ def collecting(store: Store, spool: Path) -> Iterator[Collector]:
         UserError: another collector reads this spool.
     """
     refresher = Refresher(store)
+    refresher.add(stale_runs(store.cursor()))
     stop = threading.Event()
     try:
         with Collector(store, spool, refresher.add) as collector:

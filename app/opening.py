@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from rankscope.analytics import catalog
+from rankscope.app.collecting import refresh_run, stale_runs
 from rankscope.ingest.collector import Collector
 from rankscope.ingest.errors import UserError
 from rankscope.ingest.spool import has_segments, spool_of
@@ -35,19 +36,18 @@ def open_store(
         catalog.install(store.cursor())
         if is_waited_for:
             _catch_up(store, waiting)
+        con = store.cursor()
+        for run in sorted(stale_runs(con)):
+            refresh_run(con, run)
     return store
 
 
 def _catch_up(store: Store, spool: Path) -> None:
-    runs: set[str] = set()
     try:
-        with Collector(store, spool, runs.update) as collector:
+        with Collector(store, spool) as collector:
             collector.catch_up()
     except UserError:
         return  # another collector reads this spool, into another store
-    con = store.cursor()
-    for run in sorted(runs):
-        catalog.refresh(con, run)
 
 
 def share(store: Store) -> None:

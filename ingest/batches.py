@@ -86,6 +86,7 @@ def build(
             }
             for reading in changed
         ],
+        runs={reading.process.run_id if reading.process else reading.name.run for reading in changed},
     )
     registry.additions = Additions()
     for reading in changed:
@@ -100,13 +101,12 @@ def _batch(takes: Sequence[tuple[Reading, Take]], registry: Registry, strings: S
     slots = [np.arange(take.first_slot, take.next_slot, dtype=np.int64) for _, take in takes]
     batch = Batch(
         records=np.concatenate([take.records for _, take in takes]),
-        owner=np.repeat(np.arange(len(takes), dtype=np.int64), lengths),
+        owner=np.repeat(np.arange(len(takes), dtype=np.int32), lengths),
         slot=np.concatenate(slots),
         offset=np.concatenate([take.offset for _, take in takes]),
         processes=processes,
         names=[reading.stream.names for reading, _ in takes],
         strings=strings,
-        attempt=np.repeat(np.array([process.attempt for process in processes], dtype=np.int64), lengths),
     )
     start = 0
     for (reading, _), length in zip(takes, lengths, strict=True):
@@ -131,7 +131,7 @@ def _place_launcher_spans(batch: Batch, reading: Reading, registry: Registry, pa
         except (ValueError, KeyError, TypeError):
             continue
         if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31:
-            batch.attempt[place] = _attempt(reading, registry, count)
+            batch.moved[place] = _attempt(reading, registry, count)
 
 
 def _attempt(reading: Reading, registry: Registry, restart_count: int) -> int:

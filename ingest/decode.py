@@ -7,7 +7,7 @@ rows: ends carry their begin, and begins are kept aside until their end is seen.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -38,13 +38,13 @@ class Batch:
     """Records of several processes, one process after the other, each one's in the order of their slots."""
 
     records: Records  # kind 0 where nothing is to be read
-    owner: Ints  # index into processes, per record
+    owner: Ints  # index into processes, per record; int32, as it is the one column that all others need
     slot: Ints  # per record
     offset: Ints  # per record: wall clock minus monotonic clock, ns
     processes: Sequence[Process]
     names: Sequence[Ints]  # per process: the number in `strings` of each of its own string ids
     strings: Strings
-    attempt: Ints  # per record
+    moved: dict[int, int] = field(default_factory=dict)  # place of a record -> attempt, if not its process'
 
 
 @dataclass
@@ -63,8 +63,9 @@ class Decoded:
 def decode(batch: Batch) -> Decoded:
     """Turn a batch into rows. Records of kinds STRING, EVENT and COLL_ROLLUP2 are left to their readers."""
     records, columns = batch.records, _Columns(batch)
-    kind = records["kind"]
-    bad = _impossible(records, kind)
+    # Looked through many times: records lie 64 bytes apart, these close together.
+    kind, t = np.ascontiguousarray(records["kind"]), np.ascontiguousarray(records["t"])
+    bad = _impossible(records, kind, t)
     bad_times = np.bincount(batch.owner[bad], minlength=len(batch.processes)).astype(np.int64)
     if bad.any():
         kind = np.where(bad, 0, kind)
@@ -116,9 +117,9 @@ def decode(batch: Batch) -> Decoded:
     last_ns = np.zeros(len(batch.processes), dtype=np.int64)
     last_step = np.full(len(batch.processes), NO_STEP, dtype=np.int64)
     if len(records):
-        present = np.unique(batch.owner)
+        present = np.flatnonzero(np.diff(first_of, append=len(records)))
         starts = first_of[present]
-        last_ns[present] = np.maximum.reduceat(np.where(timed, records["t"] + batch.offset, 0), starts)
+        last_ns[present] = np.maximum.reduceat(np.where(timed, t + batch.offset, 0), starts)
         last_step[present] = np.maximum.reduceat(np.where(timed, records["step"], NO_STEP), starts)
     return Decoded(tables, open_tables, opened, ended, last_ns, last_step, bad_times)
 
@@ -145,14 +146,14 @@ def rollups(batch: Batch, first: Ints, second: Ints) -> pa.Table:
     )
 
 
-def _impossible(records: Records, kind: npt.NDArray[np.uint8]) -> Mask:
+def _impossible(records: Records, kind: npt.NDArray[np.uint8], t: Ints) -> Mask:
     """Records whose times no clock can have shown, and that would overflow."""
-    t = records["t"]
-    bad = (t < 0) | (t > TIME_LIMIT)
-    begin = np.where(kind == Kind.SPAN_END, records["a"], 0)
-    begin = np.where(kind == Kind.COLL_END, records["c"], begin)
-    bad |= (begin < 0) | (begin > TIME_LIMIT)
-    return bad & (kind >= Kind.SPAN_BEGIN) & (kind <= Kind.CLOCK)
+    # As unsigned numbers, negative ones are beyond the limit too.
+    bad: Mask = (t.view(np.uint64) > TIME_LIMIT) & (kind >= Kind.SPAN_BEGIN) & (kind <= Kind.CLOCK)
+    for end, begin in ((Kind.SPAN_END, "a"), (Kind.COLL_END, "c")):
+        places = np.flatnonzero(kind == end)
+        bad[places] |= records[begin][places].view(np.uint64) > TIME_LIMIT
+    return bad
 
 
 class _Columns:
@@ -170,12 +171,19 @@ class _Columns:
         self._ranks = np.array([process.rank for process in processes], dtype=np.int32)
         self._incarnations = np.array([process.incarnation for process in processes], dtype=np.int32)
         self._sources = np.array([process.source_id for process in processes], dtype=np.int64)
+        self._attempts = np.array([process.attempt for process in processes], dtype=np.int32)
 
     def head(self, index: Ints) -> dict[str, object]:
         owner = self.batch.owner[index]
+        attempt = self._attempts[owner]
+        if self.batch.moved:
+            places = np.array(list(self.batch.moved), dtype=np.int64)
+            attempts = np.array(list(self.batch.moved.values()), dtype=np.int32)
+            _, here, there = np.intersect1d(index, places, assume_unique=True, return_indices=True)
+            attempt[here] = attempts[there]
         return {
-            "run_id": pa.DictionaryArray.from_arrays(pa.array(owner.astype(np.int32)), self._runs),
-            "attempt": self.batch.attempt[index].astype(np.int32),
+            "run_id": pa.DictionaryArray.from_arrays(pa.array(owner), self._runs),
+            "attempt": attempt,
             "rank": self._ranks[owner],
             "incarnation": self._incarnations[owner],
         }
@@ -187,7 +195,10 @@ class _Columns:
         """Numbers of strings in the batch's `strings`; UNKNOWN for ids that nothing explains."""
         owner = self.batch.owner[index]
         local = self.records[field][index].astype(np.int64)
-        place = np.where(local < self._sizes[owner], self._starts[owner] + local, len(self._names) - 1)
+        place = self._starts[owner] + local
+        beyond = local >= self._sizes[owner]
+        if beyond.any():
+            place[beyond] = len(self._names) - 1
         found: Ints = self._names[place]
         return found
 
@@ -326,7 +337,7 @@ def _scalars(columns: _Columns, index: Ints) -> pa.Table:
 
 def _clock_pairs(columns: _Columns, index: Ints) -> pa.Table:
     hosts = pa.array([process.host for process in columns.batch.processes], pa.string())
-    owner = pa.array(columns.batch.owner[index].astype(np.int32))
+    owner = pa.array(columns.batch.owner[index])
     return pa.table(
         columns.head(index)
         | {

@@ -167,3 +167,6 @@ CREATE TABLE IF NOT EXISTS source (
     updated_ns BIGINT
 );
 CREATE SEQUENCE IF NOT EXISTS source_seq START 1;
+
+-- Runs that got facts which nothing derived from them shows yet; one row a transaction, taken out by who derives.
+CREATE TABLE IF NOT EXISTS stale_run (run_id VARCHAR, since_ns BIGINT);

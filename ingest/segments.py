@@ -80,21 +80,26 @@ class Segment:
         at = self.header_size + (slot - self.base_slot) * RECORD_SIZE + MARKER_OFFSET
         return read_at(self.path, at, 4) == ((slot + 1) & 0xFFFFFFFF).to_bytes(4, "little")
 
-    def read(self, slot: int, count: int) -> tuple[Records, Mask]:
+    def read(self, slot: int, count: int, *, finished: bool = False) -> tuple[Records, Mask]:
         """Up to `count` records from `slot` on, and which of them are published. Raises OSError.
 
         Fewer come back when the file is shorter than it should be.
+
+        Args:
+            finished: nobody writes any more.
         """
         at = self.header_size + (slot - self.base_slot) * RECORD_SIZE
         size = min(count, self.end_slot - slot) * RECORD_SIZE
         # A record may be published between the copying of its body and of its marker. So the markers are
         # looked at first, and the bodies copied again afterwards: what was published by then is whole now.
-        seen = _whole(read_at(self.path, at, size))
-        expected = (np.arange(slot + 1, slot + 1 + len(seen)) & 0xFFFFFFFF).astype("<u4")
-        published: Mask = seen["marker"] == expected
-        records = _whole(read_at(self.path, at, len(seen) * RECORD_SIZE)).copy()
-        published = published[: len(records)]
-        records["kind"][~published] = MISSING
+        records = read_records(self.path, at, size)
+        markers = np.arange(slot + 1, slot + 1 + len(records), dtype=np.uint64).astype("<u4")
+        published: Mask = records["marker"] == markers
+        if not finished:
+            records = read_records(self.path, at, len(records) * RECORD_SIZE)
+            published = published[: len(records)]
+        if not published.all():
+            records["kind"][~published] = MISSING
         return records, published
 
 
@@ -151,11 +156,17 @@ def read_at(path: Path, at: int, size: int) -> bytes:
         os.close(handle)
 
 
+def read_records(path: Path, at: int, size: int) -> Records:
+    """The whole records among `size` bytes of a file. Raises OSError."""
+    buffer = np.empty(size // RECORD_SIZE, RECORD_DTYPE)
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        found = os.preadv(handle, [memoryview(buffer.view(np.uint8))], at) if size else 0
+    finally:
+        os.close(handle)
+    return buffer[: found // RECORD_SIZE]
+
+
 def sound(text: str) -> str:
     """`text` without what cannot be stored as UTF-8."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _whole(raw: bytes) -> Records:
-    records: Records = np.frombuffer(raw, RECORD_DTYPE, count=len(raw) // RECORD_SIZE)
-    return records

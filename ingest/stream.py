@@ -121,11 +121,13 @@ class Stream:
             pieces.append(records)
             offsets.append(np.full(len(records), segment.offset_ns, dtype=np.int64))
             slot += len(records)
-            if slot < segment.end_slot:
+            # One file at a time spares a copy; a short rest of one goes together with the next.
+            if slot < segment.end_slot or slot - self.next_slot >= SLOTS // 2:
                 break
             segment = self._following_segment(slot)
-        exhausted = slot - self.next_slot < limit
-        take = Take(self.next_slot, np.concatenate(pieces), np.concatenate(offsets))
+        exhausted = segment is None or slot < segment.end_slot
+        records = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        take = Take(self.next_slot, records, np.concatenate(offsets))
         if not len(take.records):
             return None
         self._assemble(take, lossy=finished and exhausted, full=not exhausted)
@@ -212,7 +214,7 @@ class Stream:
         for window in (SLOTS,) if thorough else _WINDOWS:
             wanted = min(window, segment.end_slot - slot)
             try:
-                records, published = segment.read(slot, wanted)
+                records, published = segment.read(slot, wanted, finished=finished)
             except OSError as error:
                 self.complain(f"segment {index} cannot be read any more ({error.strerror})")
                 self.segments.discard(index)

@@ -1,5 +1,6 @@
 """One transaction of the collector: rows, and how far each source was read, together or not at all."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -38,10 +39,7 @@ class Changes:
     updates: Sequence[tuple[str, Row]]
     exits: Sequence[Row]
     state: Sequence[Row]  # of sources that were read, as _SOURCE_STATE says
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.sources or self.tables or self.updates or self.exits or self.state)
+    runs: set[str]  # that these changes belong to
 
 
 def write(con: duckdb.DuckDBPyConnection, changes: Changes) -> None:
@@ -61,6 +59,9 @@ def write(con: duckdb.DuckDBPyConnection, changes: Changes) -> None:
             _update(con, table, row)
         if changes.state:
             _save_state(con, changes.state)
+        _insert(
+            con, "stale_run", [{"run_id": run, "since_ns": time.time_ns()} for run in sorted(changes.runs)]
+        )
         con.execute("COMMIT")
     except BaseException:
         with suppress(duckdb.Error):  # the failure may have ended the transaction already

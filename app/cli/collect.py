@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     import threading
 
     from rankscope.analytics import catalog
-    from rankscope.app.collecting import Refresher, collecting
+    from rankscope.app.collecting import Refresher, collecting, stale_runs
     from rankscope.ingest.collector import Collector
     from rankscope.ingest.spool import spool_of
     from rankscope.ingest.store import Store
@@ -36,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
         catalog.install(store.cursor())
         if args.once:
             refresher = Refresher(store)
+            refresher.add(stale_runs(store.cursor()))
             with Collector(store, spool, refresher.add) as collector:
                 records = collector.catch_up()
             refresher.end()
