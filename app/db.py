@@ -9,6 +9,7 @@ refreshes every two seconds asks again only when something was committed.
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,8 +18,8 @@ import pyarrow as pa
 import streamlit as st
 
 from rankscope.app.opening import open_store, shared_store
-from rankscope.ingest.sqltext import bind
 from rankscope.ingest.places import default_url
+from rankscope.ingest.sqltext import bind
 from rankscope.ingest.store import Store
 
 
@@ -38,13 +39,17 @@ class Answer:
 
     def rows(self) -> list[dict[str, Any]]:
         """The result as one dict a row."""
-        rows: list[dict[str, Any]] = self.table.to_pylist()
-        return rows
+        return [{name: _plain(value) for name, value in row.items()} for row in self.table.to_pylist()]
 
     def first(self) -> dict[str, Any] | None:
         """The first row, or None when there is none."""
-        rows = self.table.slice(0, 1).to_pylist()
+        rows = Answer(self.name, self.sql, self.params, self.table.slice(0, 1)).rows()
         return rows[0] if rows else None
+
+
+def _plain(value: Any) -> Any:
+    """DuckDB's HUGEINT, which sums of nanoseconds are, comes as Decimal; Python's int holds it."""
+    return int(value) if isinstance(value, Decimal) else value
 
 
 @st.cache_resource(show_spinner=False)

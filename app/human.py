@@ -63,6 +63,13 @@ def moment(ns: int | None, *, with_date: bool = True) -> str:
     return when.strftime("%Y-%m-%d %H:%M:%S" if with_date else "%H:%M:%S")
 
 
+def day(ns: int | None) -> str:
+    """A time in nanoseconds since the epoch, in UTC, to the minute and without the year: 'Dec 01 02:15'."""
+    if ns is None:
+        return UNKNOWN
+    return datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC).strftime("%b %d %H:%M")
+
+
 def rank_list(ranks: list[int] | None, limit: int = 6) -> str:
     """Ranks as ranges, cut after `limit` of them: '0–3, 8, 12–15 … (40 in all)'."""
     if not ranks:

@@ -34,7 +34,7 @@ def style() -> None:
 
 def navigation() -> None:
     """The sidebar. Links of a run keep the run."""
-    run = where().run
+    run = where().run or newest_run()
     with st.sidebar:
         st.html(div("rs-brand", span("rs-logo"), "Rankscope"))
         st.page_link(PAGES[""], label="Runs", icon=":material/table_rows:")
@@ -95,15 +95,20 @@ def run_header(run: dict[str, Any], page: str) -> None:
     )
 
 
+def newest_run() -> str | None:
+    """Id of the run that began last, or None."""
+    row = ask("runs", as_of=None, limit=1).first()
+    return row["run_id"] if row else None
+
+
 def run_of_page() -> dict[str, Any] | None:
     """The run that the URL names, newest when it names none; says so when there is none and returns None."""
     run_id = where().run
     if run_id is None or run_id == "latest":
-        newest = ask("runs", as_of=None, limit=1).first()
-        if newest is None:
+        run_id = newest_run()
+        if run_id is None:
             empty.no_runs(store().url)
             return None
-        run_id = newest["run_id"]
     run = ask("run", as_of=None, run=run_id).first()
     if run is None:
         empty.no_such_run(run_id, store().url)

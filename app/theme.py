@@ -129,6 +129,7 @@ def layout(mode: Mode, *, height: int, **more: Any) -> dict[str, Any]:
         },
         "xaxis": axis,
         "yaxis": axis,
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": ink.muted, "activecolor": ink.text},
         "dragmode": "zoom",
         "uirevision": "keep",  # new data must not undo a person's zoom
         "bargap": 0.25,

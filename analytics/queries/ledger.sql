@@ -1,10 +1,5 @@
 -- Grain: category. All rank time of the run; the shares sum to 1 exactly.
-SELECT
-    category,
-    sum(ns)::BIGINT AS ns,
-    sum(ns) / 1e9 AS rank_s,
-    sum(ns) / sum(sum(ns)) OVER () AS share
-FROM v_ledger
+SELECT category, ns, rank_s, share_ratio
+FROM v_ledger_total
 WHERE run_id = $run
-GROUP BY category
-ORDER BY ns DESC
+ORDER BY ordinal

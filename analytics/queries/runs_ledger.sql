@@ -2,7 +2,6 @@
 WITH newest AS (
     SELECT run_id FROM v_run ORDER BY began_ns DESC, run_id LIMIT $limit
 )
-SELECT run_id, category, sum(ns)::BIGINT AS ns
-FROM v_ledger
+SELECT run_id, category, share_ratio
+FROM v_ledger_total
 WHERE run_id IN (SELECT run_id FROM newest)
-GROUP BY run_id, category

@@ -1,11 +1,11 @@
--- Grain: slice of steps of one attempt, at most about $points in all. Percentiles are taken inside a step over its
+-- Grain: slice of kept steps of one attempt, at most about $points in all. Percentiles are taken inside a step over its
 -- ranks; over a slice the median step is shown, and the slowest.
 WITH numbered AS (
     SELECT
         attempt, step, p50_ns, p95_ns, max_ns, max_rank,
         step // greatest(count(*) OVER () // $points, 1) AS slice
     FROM v_step_summary
-    WHERE run_id = $run
+    WHERE run_id = $run AND kept
 )
 SELECT
     attempt,

@@ -7,7 +7,7 @@ WITH numbered AS (
         lag(kept) OVER (PARTITION BY attempt ORDER BY step) AS last_kept,
         count(*) OVER () AS steps
     FROM v_step_summary
-    WHERE run_id = $run
+    WHERE run_id = $run AND end_ns >= $t0 AND begin_ns <= $t1
 )
 SELECT attempt, step, begin_ns, end_ns, kept
 FROM numbered

@@ -71,14 +71,19 @@ def init_waterfall(phases: pa.Table, mode: Mode) -> go.Figure:
         )
     for start, row, name in zip(starts, rows, names, strict=True):
         right = start + row["max_s"]
-        inside = right > at * 0.62
+        if right < 0.62 * at:
+            x, anchor, shift, color_of = right, "left", 5, ink.muted
+        elif start > 0.38 * at:
+            x, anchor, shift, color_of = start, "right", -5, ink.muted
+        else:  # the bar leaves no room beside it
+            x, anchor, shift, color_of = start, "left", 5, "#FFFFFF"
         figure.add_annotation(
-            x=start if inside else right,
+            x=x,
             y=name,
-            xanchor="right" if inside else "left",
+            xanchor=anchor,
             showarrow=False,
-            xshift=-5 if inside else 5,
-            font={"size": 11, "color": ink.muted},
+            xshift=shift,
+            font={"size": 11, "color": color_of},
             text=f"{human.seconds(row['p50_s'])} … {human.seconds(row['max_s'])} · rank {row['max_rank']}",
         )
     if rows:

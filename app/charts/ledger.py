@@ -15,21 +15,23 @@ def ledger_bar(ledger: pa.Table, mode: Mode) -> go.Figure:
     """One stacked bar over the categories of the ledger.
 
     Args:
-        ledger: category, rank_s, share (of 1).
+        ledger: category, rank_s, share_ratio.
         mode: theme.
     """
     by_name: dict[str, dict[str, Any]] = {row["category"]: row for row in ledger.to_pylist()}
     figure = go.Figure()
     for name, category in LEDGER.items():
         row = by_name.get(name)
-        if row is None or not row["share"]:
+        if row is None or not row["share_ratio"]:
             continue
-        label = f"{category.label} {human.percent(row['share'])}" if row["share"] >= _INSIDE else ""
-        if row["share"] < 0.14 and label:
-            label = human.percent(row["share"], 0)
+        label = (
+            f"{category.label} {human.percent(row['share_ratio'])}" if row["share_ratio"] >= _INSIDE else ""
+        )
+        if row["share_ratio"] < 0.14 and label:
+            label = human.percent(row["share_ratio"], 0)
         figure.add_bar(
             y=[""],
-            x=[row["share"] * 100],
+            x=[row["share_ratio"] * 100],
             orientation="h",
             name=category.label,
             text=[label],

@@ -12,6 +12,7 @@ import pyarrow as pa
 from rankscope.app import human
 from rankscope.app.theme import BAD, GOOD, INK, LEDGER, Mode, axis, layout
 
+_LINES = 40  # more incidents than this are marks, not lines
 _TOP, _BOTTOM = 20, 24  # margins, pixels
 _REASON = {"failed": ("✕", BAD), "finished": ("✓", GOOD), "running": ("▶", "#56B4E9")}
 
@@ -119,9 +120,7 @@ def timeline(
             tickvals=list(range(len(names))),
             ticktext=list(names),
         ),
-        yaxis3=axis(
-            mode, domain=domains["steps"], fixedrange=True, title={"text": ""}, nticks=4, rangemode="tozero"
-        ),
+        yaxis3=axis(mode, domain=domains["steps"], fixedrange=True, title={"text": ""}, nticks=4),
     )
     figure.add_annotation(
         text="step",
@@ -140,12 +139,16 @@ def timeline(
 
 def _attempts(figure: go.Figure, attempts: Sequence[dict[str, Any]], window: Window, mode: Mode) -> None:
     for row in attempts:
-        end = row["ended_ns"] or window.t1
+        # Cut to the window, so that the label of an attempt that began earlier is still in sight.
+        begin = max(row["began_ns"], window.t0)
+        end = min(row["ended_ns"] or window.t1, window.t1)
+        if end <= begin:
+            continue
         glyph, color = _REASON.get(row["end_reason"], ("·", INK[mode].muted))
         figure.add_bar(
             y=[0],
-            x=[_ms(end - row["began_ns"])],
-            base=[_at(row["began_ns"])],
+            x=[_ms(end - begin)],
+            base=[_at(begin)],
             orientation="h",
             width=0.8,
             marker={"color": INK[mode].grid, "line": {"width": 1, "color": color}},
@@ -220,7 +223,19 @@ def _steps(figure: go.Figure, steps: pa.Table, mode: Mode) -> None:
 
 def _incidents(figure: go.Figure, incidents: Sequence[dict[str, Any]], window: Window, mode: Mode) -> None:
     inside = [row for row in incidents if window.t0 <= row["began_ns"] <= window.t1]
-    for row in inside[:60]:
+    if len(inside) > _LINES:
+        figure.add_scatter(
+            x=[_at(row["began_ns"]) for row in inside],
+            y=[0] * len(inside),
+            mode="markers",
+            marker={"symbol": "x-thin-open", "size": 9, "color": BAD, "line": {"width": 1.5}},
+            customdata=[[f"incident {row['incident_id']}: {_cause(row)}"] for row in inside],
+            hovertemplate="%{customdata[0]}<br>%{x|%H:%M:%S}<extra></extra>",
+        )
+        return
+    free_from = 0.0  # share of the width that labels have taken
+    for row in inside:
+        at = (row["began_ns"] - window.t0) / max(window.t1 - window.t0, 1)
         figure.add_shape(
             type="line",
             xref="x",
@@ -231,9 +246,9 @@ def _incidents(figure: go.Figure, incidents: Sequence[dict[str, Any]], window: W
             y1=1,
             line={"color": BAD, "width": 1.5, "dash": "dot"},
         )
-        if len(inside) <= 12:
-            late = (row["began_ns"] - window.t0) / max(window.t1 - window.t0, 1) > 0.8
-            who = f"rank {row['root_rank']}" if row["root_rank"] is not None else "cause unknown"
+        late = at > 0.85
+        if (at - 0.16 if late else at) >= free_from:
+            free_from = at + (0.0 if late else 0.16)
             figure.add_annotation(
                 x=_at(row["began_ns"]),
                 y=1,
@@ -242,7 +257,12 @@ def _incidents(figure: go.Figure, incidents: Sequence[dict[str, Any]], window: W
                 yanchor="bottom",
                 xanchor="right" if late else "left",
                 showarrow=False,
-                text=f"✕ {who}, {row['kind']}",
+                text=f"✕ {_cause(row)}",
                 font={"size": 11, "color": INK[mode].text},
                 xshift=-3 if late else 0,
             )
+
+
+def _cause(row: dict[str, Any]) -> str:
+    kind = (row["kind"] or "unknown").replace("_", " ")
+    return kind if row["root_rank"] is None else f"rank {row['root_rank']}, {kind}"

@@ -15,6 +15,7 @@ _PHASES = (
     ("restart_s", "restart", LEDGER["restart"].color),
     ("heal_s", "heal", LEDGER["heal"].color),
 )
+_SHOWN = 3  # pieces of evidence beside those of the root cause that are seen without a click
 _ROLE = {
     "root": ("✕", "root cause", "bad"),
     "collateral": ("→", "collateral", "none"),
@@ -22,12 +23,21 @@ _ROLE = {
 }
 
 
-def incident(row: dict[str, Any], evidence: Sequence[dict[str, Any]], ranks: int) -> Markup:
-    """Args: a row of v_incident, its evidence in order, and the ranks of the run."""
-    return div("rs rs-incident", _cause(row, ranks), _evidence(row, evidence))
+def incident(
+    row: dict[str, Any], touched: Sequence[dict[str, Any]], evidence: Sequence[dict[str, Any]], ranks: int
+) -> Markup:
+    """One incident.
+
+    Args:
+        row: of queries/incidents.sql.
+        touched: rows of queries/incident_ranks.sql.
+        evidence: rows of queries/evidence.sql.
+        ranks: of the run.
+    """
+    return div("rs rs-incident", _cause(row, touched, ranks), _evidence(row, evidence))
 
 
-def _cause(row: dict[str, Any], ranks: int) -> Markup:
+def _cause(row: dict[str, Any], touched: Sequence[dict[str, Any]], ranks: int) -> Markup:
     facts: list[tuple[str, object]] = [
         ("Kind", row["kind"].replace("_", " ") if row["kind"] else None),
         ("Replica group", row["replica_group"]),
@@ -38,9 +48,10 @@ def _cause(row: dict[str, Any], ranks: int) -> Markup:
             if row["pg"] is not None and row["seq"] is not None
             else None,
         ),
-        ("Missing", human.rank_list(row["missing_ranks"]) if row["missing_ranks"] else None),
-        ("Held up", _share(row["held_ranks"], ranks)),
-        ("Restarted", _share(row["restarted_ranks"], ranks)),
+        ("Missing", _ranks(touched, "missing", None)),
+        ("Held up", _ranks(touched, "held up", ranks)),
+        ("Restarted", _ranks(touched, "restarted", ranks)),
+        ("Isolated", "yes: it stayed within its replica group" if row["isolated"] else None),
         ("Steps lost", human.count(row["steps_lost"])),
         ("Began", f"{human.moment(row['began_ns'])} UTC"),
         ("Recovered", _recovery(row)),
@@ -64,12 +75,17 @@ def _title(row: dict[str, Any]) -> str:
     return f"Rank {row['root_rank']}" + (f" on {row['root_host']}" if row["root_host"] else "")
 
 
-def _share(ranks: list[int] | None, of: int) -> str | None:
-    if ranks is None:
-        return None
-    if not ranks:
-        return "none"
-    return f"{human.rank_list(ranks)} · {human.percent(len(ranks) / of if of else None, 0)}"
+def _ranks(touched: Sequence[dict[str, Any]], way: str, of: int | None) -> str | None:
+    mine = [row for row in touched if row["way"] == way]
+    if not mine:
+        return None if of is None else "none"
+    words = [
+        f"{row['first_rank']:,}" + ("" if row["last_rank"] == row["first_rank"] else f"–{row['last_rank']:,}")
+        for row in mine
+    ]
+    more = " …" if mine[0]["way_ranges"] > len(mine) else ""
+    share = f" · {human.percent(mine[0]['way_ranks'] / of, 0)}" if of else ""
+    return ", ".join(words) + more + share
 
 
 def _recovery(row: dict[str, Any]) -> str:
@@ -100,14 +116,34 @@ def _phases(row: dict[str, Any]) -> Markup | None:
 def _evidence(incident_row: dict[str, Any], evidence: Sequence[dict[str, Any]]) -> Markup:
     if not evidence:
         return div("rs-muted", "No evidence was recorded for this incident.")
-    return tag("ul", [_piece(incident_row, row) for row in evidence], class_="rs-evidence")
+    first = [row for row in evidence if row["role"] == "root"]
+    first += [row for row in evidence if row["role"] != "root"][:_SHOWN]
+    rest = [row for row in evidence if row["role"] != "root"][_SHOWN:]
+    return div(
+        "",
+        tag("ul", [_piece(incident_row, row) for row in first], class_="rs-evidence"),
+        tag(
+            "details",
+            tag("summary", f"{human.plural(len(rest), 'more piece')} of evidence, lighter"),
+            tag("ul", [_piece(incident_row, row) for row in rest], class_="rs-evidence"),
+            class_="rs-more",
+        )
+        if rest
+        else None,
+    )
 
 
 def _piece(incident_row: dict[str, Any], row: dict[str, Any]) -> Markup:
     glyph, word, tone = _ROLE.get(row["role"], ("·", row["role"], "none"))
     after = (row["time_ns"] - incident_row["began_ns"]) / 1e9 if row["time_ns"] is not None else None
     who = f"rank {row['rank']}" if row["rank"] is not None else None
-    where = [who, row["host"], f"seen by {row['observer']}" if row["observer"] else None, row["source_path"]]
+    told = [
+        (row["kind"] or "").replace("_", " ") or None,
+        row["host"],
+        f"seen by {row['observer']}" if row["observer"] else None,
+        f"weight {row['weight']} of 100" if row["weight"] else None,
+    ]
+    path = row["source_path"]
     return tag(
         "li",
         span("", span(f"rs-status rs-{tone}", tag("i", glyph), word)),
@@ -115,7 +151,7 @@ def _piece(incident_row: dict[str, Any], row: dict[str, Any]) -> Markup:
         span("rs-muted", ("+" if after and after > 0 else "") + human.seconds(after)),
         span(
             "rs-source",
-            " · ".join(filter(None, (row["kind"].replace("_", " "), *where[1:]))),
-            span("", f" · weight {row['weight']:.2f}") if row["weight"] else None,
+            " · ".join(filter(None, told)),
+            span("", " · ", span("rs-path", path.rsplit("/", 1)[-1], title=path)) if path else None,
         ),
     )

@@ -87,21 +87,21 @@ def verdict(run: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> Markup:
         return div(
             f"rs rs-verdict {words[1]}", span("rs-verdict-mark", mark), div("rs-verdict-say", words[0])
         )
-    worst = max(incidents, key=lambda row: (row["recovered"] is False, _cost(row)))
-    others = len(incidents) - 1
-    held = len(worst["held_ranks"] or [])
+    bad = worst(incidents)
+    others = bad["incidents"] - 1
+    held = bad["others_held"]
     cost = [
         f"{human.plural(held, 'other rank')} held up" if held else None,
-        f"{human.plural(worst['steps_lost'], 'step')} lost" if worst["steps_lost"] else None,
-        f"seen after {human.seconds(worst['detect_s'])}" if worst["detect_s"] is not None else None,
-        f"back after {human.seconds((worst['recovered_ns'] - worst['began_ns']) / 1e9)}"
-        if worst["recovered_ns"]
+        f"{human.plural(bad['steps_lost'], 'step')} lost" if bad["steps_lost"] else None,
+        f"seen after {human.seconds(bad['detect_s'])}" if bad["detect_s"] else None,
+        f"back after {human.seconds((bad['recovered_ns'] - bad['began_ns']) / 1e9)}"
+        if bad["recovered_ns"]
         else "not recovered",
     ]
     return div(
         "rs rs-verdict rs-verdict-bad",
         span("rs-verdict-mark", "✕"),
-        div("rs-verdict-say", sentence(worst["verdict"])),
+        div("rs-verdict-say", sentence(bad["verdict"])),
         span("rs-muted", f"and {human.plural(others, 'more incident')}") if others else span(""),
         div("rs-verdict-more", "; ".join(filter(None, cost)) + "."),
     )
@@ -112,6 +112,11 @@ def sentence(text: str | None) -> str:
     if not text:
         return "The cause is not known."
     return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def worst(incidents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The incident to speak of first: one that is not over, else the one that took longest."""
+    return max(incidents, key=lambda row: (row["recovered"] is False, _cost(row)))
 
 
 def _cost(row: dict[str, Any]) -> float:
@@ -149,7 +154,7 @@ def ledger_figures(rows: Sequence[dict[str, Any]], run: dict[str, Any]) -> Marku
     """The ledger as figures, with the check that it closes.
 
     Args:
-        rows: category, ns, rank_s, share.
+        rows: category, ns, rank_s, share_ratio.
         run: a row of v_run.
     """
     by_name = {row["category"]: row for row in rows}
@@ -162,7 +167,7 @@ def ledger_figures(rows: Sequence[dict[str, Any]], run: dict[str, Any]) -> Marku
             ),
             span("", tip(category.label, category.meaning)),
             span("rs-n rs-muted", human.seconds(by_name[name]["rank_s"])),
-            span("rs-n", human.percent(by_name[name]["share"])),
+            span("rs-n", human.percent(by_name[name]["share_ratio"])),
         )
         for name, category in LEDGER.items()
         if name in by_name and (by_name[name]["ns"] or name == "unexplained")

@@ -18,7 +18,8 @@ from rankscope.app.state import put, where
 
 _LANES = 32  # more ranks than this share lanes
 _MARKS = 3600  # of the lanes; the whole figure stays under 5,000
-_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
+_CONFIG = {"displaylogo": False, "modeBarButtons": [["resetScale2d", "toImage"]]}
+_PICTURE = {"displaylogo": False, "modeBarButtons": [["toImage"]]}
 
 
 def draw() -> None:
@@ -27,7 +28,7 @@ def draw() -> None:
     if run is None:
         return
     asked = {"as_of": run["as_of_ns"], "run": run["run_id"]}
-    incidents = ask("incidents", **asked)
+    incidents = ask("incidents", **asked, limit=500)
     first_attempt = ask("init_phases", **asked, attempt=0)
 
     shell.run_header(run, "Overview")
@@ -67,7 +68,7 @@ def _ledger(run: dict[str, Any], asked: dict[str, Any]) -> None:
             ledger_bar(ledger.table, shell.mode()),
             theme=None,
             key="ledger-bar",
-            config={"displayModeBar": False},
+            config=_PICTURE,
         )
         st.html(run_tiles.ledger_figures(ledger.rows(), run))
 
@@ -95,7 +96,7 @@ def _timeline(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[s
             answer.table,
             lane_names(run["ranks"], lanes),
             ask("attempts", **asked).rows(),
-            ask("steps", **asked, points=900).table,
+            ask("steps", **asked, points=900, t0=window.t0, t1=window.t1).table,
             incidents,
             window,
             shell.mode(),
@@ -103,7 +104,7 @@ def _timeline(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[s
         # The key holds the window: another window is another chart, and its selection starts empty.
         key = f"timeline-{here.t0}-{here.t1}"
         st.plotly_chart(
-            figure, theme=None, key=key, on_select=lambda: _zoom(key), selection_mode=["box"], config=_CONFIG
+            figure, theme=None, key=key, on_select=lambda: _zoom(key), selection_mode=["box"], config=_PICTURE
         )
 
 
@@ -133,9 +134,11 @@ def _incident(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[s
         return
     numbers = {row["incident_id"]: row for row in incidents}
     wanted = where().incident
-    chosen = wanted if wanted in numbers else incidents[0]["incident_id"]
+    chosen = wanted if wanted in numbers else run_tiles.worst(incidents)["incident_id"]
     evidence = ask("evidence", **asked, incident=chosen, limit=60)
-    with panel("incident", "What failed, and why?", evidence, unit=human.plural(len(incidents), "incident")):
+    touched = ask("incident_ranks", **asked, incident=chosen, limit=6)
+    words = human.plural(incidents[0]["incidents"], "incident")
+    with panel("incident", "What failed, and why?", evidence, unit=words):
         if len(incidents) > 1:
             picked = st.pills(
                 "Incident",
@@ -148,7 +151,7 @@ def _incident(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[s
             if picked is not None and picked != chosen:
                 put(incident=picked)
                 st.rerun()
-        st.html(incident(numbers[chosen], evidence.rows(), run["ranks"]))
+        st.html(incident(numbers[chosen], touched.rows(), evidence.rows(), run["ranks"]))
 
 
 def _init(run: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -176,7 +179,7 @@ def _init(run: dict[str, Any], asked: dict[str, Any]) -> None:
             init_waterfall(phases.table, shell.mode()),
             theme=None,
             key="init",
-            config={"displayModeBar": False},
+            config=_PICTURE,
         )
 
 
@@ -205,9 +208,7 @@ def _scalar(asked: dict[str, Any]) -> None:
 
 def _step_times(run: dict[str, Any], asked: dict[str, Any]) -> None:
     slices = ask("step_times", **asked, points=500)
-    with panel(
-        "steps", "How even are the steps?", slices, unit="seconds a step, over the ranks of that step"
-    ):
+    with panel("steps", "How even are the steps?", slices, unit="seconds a kept step, over its ranks"):
         if not slices.table.num_rows:
             empty.none_of("No step has ended yet.")
             return

@@ -65,11 +65,6 @@ def displayable(table: pa.Table) -> pa.Table:
     return table
 
 
-def _newest() -> str | None:
-    row = ask("runs", as_of=None, limit=1).first()
-    return row["run_id"] if row else None
-
-
 def _editor(run: str | None) -> str:
     if "sql" not in st.session_state:
         st.session_state["sql"] = st.query_params.get("q") or next(iter(examples().values()))
@@ -120,14 +115,15 @@ def _result(sql: str, run: str | None) -> None:
     words = f"{'the first ' if cut else ''}{human.plural(table.num_rows, 'row')} in {human.seconds(took_s)}"
     answer = Answer("result", sql, {"run": run}, table)
     with shell.panel("result", "Result", unit=words):
+        shown = displayable(table)
         st.dataframe(
-            displayable(table),
+            shown,
             hide_index=True,
             key="result",
             height="auto" if table.num_rows < 12 else 480,
             column_config={
                 field.name: st.column_config.NumberColumn(format="plain")
-                for field in table.schema
+                for field in shown.schema
                 if pa.types.is_integer(field.type)
             },
         )
@@ -152,7 +148,7 @@ def _result(sql: str, run: str | None) -> None:
 
 def main() -> None:
     """The page."""
-    run = where().run or _newest()
+    run = where().run or shell.newest_run()
     st.html(div("rs", div("rs-title", tag("h1", "SQL"))))
     left, right = st.columns([2.6, 1], gap="small")
     with left:
