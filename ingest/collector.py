@@ -214,14 +214,15 @@ class Collector:
                 changed.append(reading)
         if changed:
             changes = build(takes, changed, self._registry, self._strings, self._types)
+            self._tell(progress)
             self._settle()
             self._pending = self._pool.submit(write, con, changes)
             self._in_pending = [(reading, reading.stream.next_slot, reading.complete) for reading in changed]
+        self._tell(progress)
         if not progress.more:
             self._settle()
         progress.records = sum(count(take) for _, take in takes)
         progress.streams = len(changed)
-        self._tell(progress)
         return progress
 
     def _look_for_segments(self) -> None:

@@ -78,12 +78,14 @@ class EventReader:
         if not isinstance(event, dict):
             raise BadEvent("an event that is no JSON object")
         kind = event.pop("type", None)
+        if not isinstance(kind, str):
+            raise BadEvent("an event without a type")
         if kind in UPDATE_TABLES:
             table = UPDATE_TABLES[kind]
         elif kind in EVENT_TABLES:
             table = kind
         else:
-            raise BadEvent(f"an event of the unknown type {str(kind)[:60]!r}")
+            raise BadEvent(f"an event of the unknown type {kind[:60]!r}")
         types = self._types[table]
         row: Row = {"run_id": process.run_id, "attempt": process.attempt, "source_id": process.source_id}
         restart = event.pop("restart_count", None)

@@ -161,7 +161,7 @@ def read_records(path: Path, at: int, size: int) -> Records:
     buffer = np.empty(size // RECORD_SIZE, RECORD_DTYPE)
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        found = os.preadv(handle, [memoryview(buffer.view(np.uint8))], at) if size else 0
+        found = os.preadv(handle, [buffer.view(np.uint8).data], at) if size else 0
     finally:
         os.close(handle)
     return buffer[: found // RECORD_SIZE]
