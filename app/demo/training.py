@@ -22,7 +22,14 @@ def train(plan: Plan, screen: Screen) -> None:
         UserError: it did not reach its last step.
     """
     began_ns = time.time_ns()
-    environment = {"RANKSCOPE_SPOOL": str(plan.spool.absolute()), "RANKSCOPE": "1", "OMP_NUM_THREADS": "1"}
+    environment = {
+        "RANKSCOPE_SPOOL": str(plan.spool.absolute()),
+        "RANKSCOPE": "1",
+        "OMP_NUM_THREADS": "1",
+        # torchrun's agent lends its own store to the workers, with no prefix per attempt: after a restart, gloo
+        # would find there the addresses of processes that are gone.
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+    }
     with Child(_command(plan), plan.log, environment) as training:
         kill = KillRank(
             training.pid,
