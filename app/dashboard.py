@@ -1,9 +1,17 @@
 """Running the Streamlit pages inside this process, so that they share its open store."""
 
+import importlib
 import socket
 from pathlib import Path
 
+from streamlit import config
+from streamlit.web import bootstrap
+
 from rankscope.ingest.errors import UserError
+
+# Whole, before any thread begins: plotly looks for pandas in sys.modules, and a collector's thread that is
+# half through importing it (duckdb does so on its first query) would break it.
+importlib.import_module("pandas")
 
 DEFAULT_PORT = 8501
 _MAIN = Path(__file__).with_name("main.py")
@@ -34,8 +42,8 @@ def serve_pages(port: int, *, open_browser: bool, about: str) -> None:
     Args:
         about: what is shown, for that line.
     """
-    from streamlit.web import bootstrap
-
+    # As `streamlit run` does: the settings beside the script (app/.streamlit) are found by its path.
+    config._main_script_path = str(_MAIN)
     options: dict[str, object] = {
         "server.port": port,
         "server.address": "127.0.0.1",

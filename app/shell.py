@@ -102,21 +102,28 @@ def newest_run() -> str | None:
 
 
 def run_of_page() -> dict[str, Any] | None:
-    """The run that the URL names, newest when it names none; says so when there is none and returns None."""
+    """The run that the URL names, the newest when it names none; None when it is not there."""
     run_id = where().run
     if run_id is None or run_id == "latest":
         run_id = newest_run()
         if run_id is None:
-            empty.no_runs(store().url)
             return None
-    run = ask("run", as_of=None, run=run_id).first()
-    if run is None:
+    return ask("run", as_of=None, run=run_id).first()
+
+
+def say_what_is_missing() -> None:
+    """In place of a run's page, when its run is not there."""
+    run_id = where().run
+    if run_id is None or newest_run() is None:
+        empty.no_runs(store().url)
+    else:
         empty.no_such_run(run_id, store().url)
-    return run
 
 
 @contextmanager
-def panel(key: str, question: str, answer: Answer | None = None, *, unit: str = "") -> Iterator[None]:
+def panel(
+    key: str, question: str, answer: Answer | None = None, *, unit: str = "", stretch: bool = False
+) -> Iterator[None]:
     """A framed part of a page that answers one question, with its data behind one button.
 
     Args:
@@ -124,8 +131,9 @@ def panel(key: str, question: str, answer: Answer | None = None, *, unit: str = 
         question: the title.
         answer: what the part shows; gives "Show SQL", CSV and Parquet.
         unit: unit and how to read it, after the title.
+        stretch: be as tall as the panel beside it.
     """
-    with st.container(key=f"panel-{key}"):
+    with st.container(key=f"panel-{key}", height="stretch" if stretch else "content"):
         title = div("rs rs-panel-title", question, tag("small", unit) if unit else None)
         if answer is None:
             st.html(title)

@@ -13,22 +13,34 @@ from rankscope.app.charts.timeline import Window, lane_names, timeline
 from rankscope.app.db import ask
 from rankscope.app.parts import run_tiles
 from rankscope.app.parts.incident import incident
-from rankscope.app.shell import REFRESH_S, panel
+from rankscope.app.shell import panel
 from rankscope.app.state import put, where
 
+_INCIDENTS = 500  # of a run that are looked at
 _LANES = 32  # more ranks than this share lanes
+_FEW = 5  # choices that are shown side by side
 _MARKS = 3600  # of the lanes; the whole figure stays under 5,000
 _CONFIG = {"displaylogo": False, "modeBarButtons": [["resetScale2d", "toImage"]]}
 _PICTURE = {"displaylogo": False, "modeBarButtons": [["toImage"]]}
 
 
-def draw() -> None:
-    """The whole page; again every two seconds while the run goes on."""
+# While a run goes on each part draws itself anew; what costs more to draw does so less often, since the
+# training may run on this very machine.
+_TOP_S, _TIMELINE_S, _REST_S = 2.0, 4.0, 8.0
+
+
+def _asked() -> tuple[dict[str, Any], dict[str, Any]] | None:
     run = shell.run_of_page()
-    if run is None:
+    return None if run is None else (run, {"as_of": run["as_of_ns"], "run": run["run_id"]})
+
+
+def draw_top() -> None:
+    """Header, verdict, numbers, ledger."""
+    found = _asked()
+    if found is None:
         return
-    asked = {"as_of": run["as_of_ns"], "run": run["run_id"]}
-    incidents = ask("incidents", **asked, limit=500)
+    run, asked = found
+    incidents = ask("incidents", **asked, limit=_INCIDENTS)
     first_attempt = ask("init_phases", **asked, attempt=0)
 
     shell.run_header(run, "Overview")
@@ -44,18 +56,31 @@ def draw() -> None:
     )
     st.html(run_tiles.tiles(run, first_attempt.rows(), states.rows()))
     _ledger(run, asked)
-    _timeline(run, asked, incidents.rows())
-    _incident(run, asked, incidents.rows())
-    left, right = st.columns(2, gap="small")
-    with left:
-        _init(run, asked)
-    with right:
-        _scalar(asked)
-    _step_times(run, asked)
-    if run["status"] != st.session_state.get("drawn_status", run["status"]):
-        st.session_state["drawn_status"] = run["status"]
+    if run["status"] != st.session_state["drawn_status"]:
         st.rerun()  # the run ended or came back: begin or stop refreshing
-    st.session_state["drawn_status"] = run["status"]
+
+
+def draw_timeline() -> None:
+    """Attempts, ranks, steps and incidents over time; and the incident itself."""
+    found = _asked()
+    if found is not None:
+        run, asked = found
+        incidents = ask("incidents", **asked, limit=_INCIDENTS).rows()
+        _timeline(run, asked, incidents)
+        _incident(run, asked, incidents)
+
+
+def draw_rest() -> None:
+    """Start-up, loss, step times."""
+    found = _asked()
+    if found is not None:
+        run, asked = found
+        left, right = st.columns(2, gap="small")
+        with left:
+            _init(run, asked)
+        with right:
+            _scalar(asked)
+        _step_times(run, asked)
 
 
 def _ledger(run: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -159,7 +184,7 @@ def _init(run: dict[str, Any], asked: dict[str, Any]) -> None:
     attempt = where().attempt
     attempt = attempt if attempt is not None and 0 <= attempt < attempts else 0
     phases = ask("init_phases", **asked, attempt=attempt)
-    with panel("init", "What did start-up wait for?", phases, unit="median to slowest rank"):
+    with panel("init", "What did start-up wait for?", phases, unit="median to slowest rank", stretch=True):
         if attempts > 1:
             picked = st.segmented_control(
                 "Attempt",
@@ -186,7 +211,7 @@ def _init(run: dict[str, Any], asked: dict[str, Any]) -> None:
 def _scalar(asked: dict[str, Any]) -> None:
     names = [row["name"] for row in ask("scalar_names", **asked).rows()]
     if not names:
-        with panel("scalar", "Is it learning?"):
+        with panel("scalar", "Is it learning?", stretch=True):
             empty.empty(
                 "No value was logged",
                 "Log one from the trainer, rank 0 is enough:",
@@ -194,12 +219,15 @@ def _scalar(asked: dict[str, Any]) -> None:
             )
         return
     name = names[0]
-    if len(names) > 1:
-        name = st.session_state.get("scalar-name", name)
-        name = name if name in names else names[0]
+    chosen = st.session_state.get("scalar-name")
+    name = chosen if chosen in names else name
     points = ask("scalar", **asked, scalar=name, points=600)
-    with panel("scalar", "Is it learning?", points, unit=f"{name} over steps"):
-        if len(names) > 1:
+    with panel("scalar", "Is it learning?", points, unit=f"{name} over steps", stretch=True):
+        if 1 < len(names) <= _FEW:
+            st.segmented_control(
+                "Value", names, default=name, required=True, key="scalar-name", label_visibility="collapsed"
+            )
+        elif len(names) > _FEW:
             st.selectbox("Value", names, key="scalar-name", label_visibility="collapsed")
         st.plotly_chart(
             curves.scalar(points.table, name, shell.mode()), theme=None, key="scalar", config=_CONFIG
@@ -221,10 +249,24 @@ def _step_times(run: dict[str, Any], asked: dict[str, Any]) -> None:
         )
 
 
-def _going_on() -> bool:
-    run_id = where().run
-    row = ask("run", as_of=None, run=run_id).first() if run_id else ask("runs", as_of=None, limit=1).first()
-    return row is not None and row["status"] == "running"
+def wait_for_run() -> None:
+    """Say that the run is not there, until it is."""
+    if shell.run_of_page() is not None:
+        st.rerun()
+    shell.say_what_is_missing()
 
 
-st.fragment(draw, run_every=REFRESH_S if _going_on() else None)()
+def main() -> None:
+    """The page, in parts that refresh at their own pace."""
+    run = shell.run_of_page()
+    if run is None:
+        st.fragment(wait_for_run, run_every=_TOP_S)()
+        return
+    st.session_state["drawn_status"] = run["status"]
+    goes_on = run["status"] in ("running", "stalled")
+    st.fragment(draw_top, run_every=_TOP_S if goes_on else None)()
+    st.fragment(draw_timeline, run_every=_TIMELINE_S if goes_on else None)()
+    st.fragment(draw_rest, run_every=_REST_S if goes_on else None)()
+
+
+main()
