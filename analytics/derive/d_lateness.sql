@@ -13,7 +13,7 @@ WITH full_row AS (
     WHERE c.run_id = $run_id AND c.step BETWEEN $step_low AND $step_high
       AND NOT EXISTS (SELECT 1 FROM full_row f WHERE f.attempt = c.attempt AND f.pg = c.pg)
 ), met AS (
-    SELECT attempt, pg, step, count(*) AS arrivals, median(arrival_ns)::BIGINT AS median_ns,
+    SELECT attempt, pg, step, count(*) AS arrivals, quantile_disc(arrival_ns, 0.5) AS median_ns,
            max(arrival_ns, 2) AS latest, arg_max(rank, arrival_ns) AS last_rank
     FROM rolled GROUP BY ALL HAVING count(*) > 1
 ), rolled_row AS (

@@ -12,7 +12,7 @@ WITH member AS (
                       WHERE p.run_id = w.run_id AND p.attempt = w.attempt AND p.rank = planned.rank)
 ), placed AS (
     SELECT m.*, w.begin_ns AS window_begin_ns, w.end_ns AS window_end_ns, w.ordinal, w.is_last AS in_last_window,
-           greatest(least(m.spawn_ns, w.end_ns), w.begin_ns) AS spawn_cut_ns,
+           CASE WHEN m.spawn_ns IS NOT NULL THEN greatest(least(m.spawn_ns, w.end_ns), w.begin_ns) END AS spawn_cut_ns,
            CASE WHEN m.spawn_ns IS NOT NULL
                 THEN greatest(least(coalesce(m.ended_ns, f.end_ns), w.end_ns), least(m.spawn_ns, w.end_ns), w.begin_ns)
            END AS ended_cut_ns
@@ -29,6 +29,6 @@ WITH member AS (
     FROM cut
 )
 SELECT run_id, attempt, rank, incarnation, lane, host, replica_group, begin_ns, end_ns,
-       spawn_cut_ns AS spawn_ns, least(ended_cut_ns, end_ns) AS ended_ns,
+       spawn_cut_ns AS spawn_ns, CASE WHEN ended_cut_ns IS NOT NULL THEN least(ended_cut_ns, end_ns) END AS ended_ns,
        place = 1 AS is_first, in_last_window AND last_here AS is_last
 FROM tile

@@ -86,7 +86,9 @@ WITH named AS (
     LEFT JOIN source s ON s.source_id = n.source_id
 ), told AS (
     SELECT j.*, coalesce(c.offset_ns, 0) AS offset_ns,
-           lead(spawn_ns) OVER (PARTITION BY j.run_id, rank ORDER BY spawn_ns, attempt, incarnation) AS next_spawn_ns,
+           lead(spawn_ns) OVER (
+               PARTITION BY j.run_id, rank ORDER BY spawn_ns - coalesce(c.offset_ns, 0), attempt, incarnation
+           ) AS next_spawn_ns,
            max(attempt) OVER (PARTITION BY j.run_id, lane) AS last_attempt
     FROM joined j LEFT JOIN host_clock c ON c.run_id = j.run_id AND c.host = j.host
 )

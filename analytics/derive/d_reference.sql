@@ -11,6 +11,6 @@ WITH planned AS (
     JOIN planned p ON p.run_id = s.run_id AND p.scope = CASE WHEN f.has_lanes THEN -1 ELSE s.attempt END
     WHERE s.run_id = $run_id AND s.ranks_kept > 0 AND NOT s.is_open
 )
-SELECT $run_id AS run_id, round(median(p50_ns))::BIGINT AS reference_step_ns, count(*) AS steps, basis
+SELECT $run_id AS run_id, median(p50_ns)::BIGINT AS reference_step_ns, count(*) AS steps, basis
 FROM judged GROUP BY basis
 ORDER BY CASE basis WHEN 'full strength' THEN 0 WHEN 'below full strength' THEN 1 ELSE 2 END LIMIT 1

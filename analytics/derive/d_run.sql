@@ -1,6 +1,6 @@
 -- The run in one row: its outcome and its ratios' parts.
 WITH ledger AS (
-    SELECT sum(ns) AS planned_ns, sum(ns) FILTER (WHERE category = 'queue') AS queue_ns,
+    SELECT coalesce(sum(ns), 0) AS planned_ns, sum(ns) FILTER (WHERE category = 'queue') AS queue_ns,
            sum(ns) FILTER (WHERE category = 'absent') AS absent_ns,
            sum(ns) FILTER (WHERE category IN ('productive', 'straggler_wait', 'data_wait')) AS effective_ns
     FROM d_ledger WHERE run_id = $run_id

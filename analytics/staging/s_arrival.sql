@@ -13,7 +13,7 @@ WITH member AS (
 )
 SELECT run_id, attempt, rank, incarnation, lane, pg, seq, step, op, arrival_ns, end_ns, coalesce(is_async, false) AS is_async,
        source_id, count(*) OVER w AS arrivals, max(arrival_ns) OVER w AS last_arrival_ns,
-       median(arrival_ns) OVER w AS median_arrival_ns
+       quantile_disc(arrival_ns, 0.5) OVER w AS median_arrival_ns
 FROM arrived
 WINDOW w AS (PARTITION BY run_id, attempt, pg, seq, ranks)
 QUALIFY arrivals = len(ranks) AND len(ranks) > 1
