@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rankscope.ingest.errors import UserError
-from rankscope.ingest.spool import spool_of
-from rankscope.ingest.store import default_url
+from rankscope.ingest.places import default_url, spool_of
 
 RANKS = 4
 STEPS = 200

@@ -13,6 +13,11 @@ from rankscope.sample_data.faults.kill import KillRank
 from rankscope.sample_data.progress import last_progress, read_progress
 
 _POLL_S = 0.1
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",  # the ranks share this machine's cores
+    # torchrun keeps one store over all restarts, and with torch 2.13 gloo finds addresses of dead ranks in it.
+    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+}
 
 
 def train(plan: Plan, screen: Screen) -> None:
@@ -23,12 +28,9 @@ def train(plan: Plan, screen: Screen) -> None:
     """
     began_ns = time.time_ns()
     environment = {
+        **_ENVIRONMENT,
         "RANKSCOPE_SPOOL": str(plan.spool.absolute()),
         "RANKSCOPE": "1",
-        "OMP_NUM_THREADS": "1",
-        # torchrun's agent lends its own store to the workers, with no prefix per attempt: after a restart, gloo
-        # would find there the addresses of processes that are gone.
-        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }
     with Child(_command(plan), plan.log, environment) as training:
         kill = KillRank(
