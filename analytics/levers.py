@@ -65,7 +65,7 @@ def advice(rates: Rates, gpus: int) -> str:
     first, second = levers(rates, gpus)[:2]
     if first.gpu_hours_per_day < _WORTH_IT * gpus * 24:
         return (
-            f"Nothing to change first: {first.ettr_now:.1%} of the time trains, and no single "
+            f"Nothing to change first: {first.ettr_now:.2%} of the time trains, and no single "
             "improvement would give back a tenth of a per cent."
         )
     return (
