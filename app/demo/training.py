@@ -15,7 +15,7 @@ from rankscope.sample_data.progress import last_progress, read_progress
 _POLL_S = 0.1
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",  # the ranks share this machine's cores
-    # torchrun keeps one store over all restarts, and with torch 2.13 gloo finds addresses of dead ranks in it.
+    # torchrun keeps one store over all restarts: with torch 2.13 gloo meets addresses of dead ranks in it.
     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
 }
 
