@@ -35,10 +35,12 @@ WITH named AS (
     LEFT JOIN named n ON n.run_id = e.run_id AND n.attempt = e.attempt AND n.rank = e.rank AND n.pid = e.pid
     WHERE e.run_id = $run_id AND e.rank >= 0
 ), ended AS (
+    -- Who saw it end comes first; the collector only found it gone, and gives its last record's time.
     SELECT run_id, attempt, rank, incarnation,
-           coalesce(min(time_ns) FILTER (WHERE observer = 'self'), min(time_ns)) AS time_ns,
+           coalesce(min(time_ns) FILTER (WHERE observer = 'self'),
+                    min(time_ns) FILTER (WHERE observer <> 'collector'), min(time_ns)) AS time_ns,
            first(exit_code ORDER BY observer = 'self', time_ns) FILTER (WHERE exit_code IS NOT NULL) AS exit_code,
-           first(observer ORDER BY observer = 'self', time_ns) AS observer,
+           first(observer ORDER BY observer = 'self', observer = 'collector', time_ns) AS observer,
            any_value(host) AS host, any_value(pid) AS pid
     FROM exit_row GROUP BY ALL
 ), key AS (
