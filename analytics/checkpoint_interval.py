@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from rankscope.analytics.interval import Interval
 
-_GRID_STEPS = 121
-_GAPS_PER_DRAW = 4000
+_GRID_STEPS = 41
+_GAPS_PER_DRAW = 1500
 _ENOUGH_GAPS = 30  # below this, observed gaps say less about their distribution than "exponential" does
 
 
@@ -55,8 +55,8 @@ def simulated_optimum(
 
     Each draw is one world that the observed failures are compatible with: from 30 gaps on, the gaps
     themselves are drawn again; with fewer, failures are taken as exponential with a rate from
-    Gamma(failures + ½, exposure), the Jeffreys posterior. In each world thousands of up-times are cut into
-    work and writes, and the interval that keeps most is looked for on a fine grid. Time to restart does
+    Gamma(failures + ½, exposure), the Jeffreys posterior. In each world many up-times are cut into work
+    and writes, and the interval that keeps most is looked for. Time to restart does
     not move the optimum (it is paid once a failure, whatever the interval), so it is not asked for.
 
     Args:
@@ -69,14 +69,16 @@ def simulated_optimum(
     if exposure_s <= 0 or write_s <= 0:
         raise ValueError("exposure_s and write_s must be positive")
     rng = np.random.default_rng(seed)
-    uniform = rng.exponential(size=_GAPS_PER_DRAW)  # the same in every world: only the rate differs
+    # One gap from each of as many equally likely ranges, the same in every world: only the rate differs.
+    ranges = (np.arange(_GAPS_PER_DRAW) + rng.random(_GAPS_PER_DRAW)) / _GAPS_PER_DRAW
+    unit = -np.log1p(-ranges)
     gaps = np.asarray(gaps_s, dtype=float)
     best = np.empty(draws)
     for draw in range(draws):
         if len(gaps) >= _ENOUGH_GAPS:
             sample = _resample(gaps, rng)
         else:
-            sample = uniform * exposure_s / rng.gamma(failures + 0.5)
+            sample = unit * exposure_s / rng.gamma(failures + 0.5)
         best[draw] = _best_on_grid(sample, write_s)
     tail = 100 * (1 - confidence) / 2
     low, middle, high = np.percentile(best, [tail, 50, 100 - tail])
@@ -106,7 +108,7 @@ def _resample(gaps: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.ND
 def _best_on_grid(gaps: npt.NDArray[np.float64], write_s: float) -> float:
     """Maximum of the kept share, by a parabola through the grid near its top: the top itself is jagged."""
     centre = math.sqrt(2 * write_s * float(gaps.mean()))
-    grid = centre * np.geomspace(0.2, 5.0, _GRID_STEPS)
+    grid = centre * np.geomspace(0.3, 3.0, _GRID_STEPS)
     kept = kept_ratio(gaps, grid, write_s)
     near = kept >= 0.97 * kept.max()
     if near.sum() < 5:
