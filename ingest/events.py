@@ -80,6 +80,8 @@ class EventReader:
         kind = event.pop("type", None)
         if not isinstance(kind, str):
             raise BadEvent("an event without a type")
+        if kind == "hook_error":  # told by the recorder: it counts as an error of its stream
+            raise BadEvent(f"the hook {event.get('hook')!r} failed and is off: {event.get('message')}")
         if kind in UPDATE_TABLES:
             table = UPDATE_TABLES[kind]
         elif kind in EVENT_TABLES:

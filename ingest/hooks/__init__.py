@@ -5,6 +5,7 @@ library to watch it, and nothing raises into the trainer: see guard.py.
 """
 
 import importlib
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from types import ModuleType
@@ -25,9 +26,23 @@ class Hook:
     module: str
 
 
-HOOKS: Final = (Hook("torchelastic", "torch.distributed.elastic.agent.server.local_elastic_agent"),)
+HOOKS: Final = (
+    Hook("exceptions", ""),
+    Hook("distributed", "torch.distributed.distributed_c10d"),
+    Hook("ddp", "torch.nn.parallel.distributed"),
+    Hook("fsdp", "torch.distributed.fsdp.fully_sharded_data_parallel"),
+    Hook("fsdp", "torch.distributed.fsdp._fully_shard._fully_shard"),
+    Hook("autograd", "torch.autograd"),
+    Hook("optimizer", "torch.optim.optimizer"),
+    Hook("dataloader", "torch.utils.data.dataloader"),
+    Hook("checkpoint", "torch.serialization"),
+    Hook("checkpoint", "torch.distributed.checkpoint.state_dict_saver"),
+    Hook("checkpoint", "torch.distributed.checkpoint.state_dict_loader"),
+    Hook("torchelastic", "torch.distributed.elastic.agent.server.local_elastic_agent"),
+)
 
 _installed = False
+began_ns = time.time_ns()  # our first line in this process, as far as hooks go
 
 
 def install(recorder: "Recorder | None" = None, only: Collection[str] | None = None) -> None:
