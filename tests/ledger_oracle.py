@@ -8,24 +8,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median
 
-ORDER = (
-    "queue",
-    "absent",
-    "restart",
-    "detect",
-    "quorum",
-    "reconfigure",
-    "heal",
-    "lost",
-    "init",
-    "checkpoint",
-    "eval",
-    "data_wait",
-    "straggler_wait",
-    "stall",
-    "productive",
-    "unexplained",
-)
+_LOST_CAPACITY = ("queue", "absent", "restart", "detect")
+_RECOVERY = ("quorum", "reconfigure", "heal", "lost", "init")
+_WORK = ("checkpoint", "eval", "data_wait", "straggler_wait", "stall", "productive", "unexplained")
+ORDER = (*_LOST_CAPACITY, *_RECOVERY, *_WORK)
 
 
 @dataclass
