@@ -3,6 +3,7 @@
 import re
 from dataclasses import fields
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from rankscope.analytics.expected import (
 )
 from rankscope.analytics.interval import Interval
 from rankscope.analytics.levers import advice, levers
+from rankscope.analytics.observed import mean_interval, observed_rates
 
 NAMES = {
     "per_restart_s": "restart_s",
@@ -140,3 +142,31 @@ def test_own_gaps_tell_another_optimum_than_their_mean_does() -> None:
     gaps = [1000.0] * 40
     found = simulated_optimum(40, 40_000.0, 20, gaps_s=gaps, seed=2)
     assert found.value + 20 == pytest.approx(1000 / round(1000 / (found.value + 20)), rel=0.08)
+
+
+def test_observed_rates_carry_the_doubt_of_what_was_seen() -> None:
+    seen = observed_rates(
+        failures=3,
+        wall_s=30 * 3600,
+        restart_s=[300, 310, 290],
+        checkpoint_gap_s=[600.0] * 5,
+        checkpoint_write_s=[10, 12],
+    )
+    assert seen.failures_per_day.value == pytest.approx(2.4)
+    assert seen.failures_per_day.low == pytest.approx(24 / 48.491, rel=1e-4)  # METRICS §3, n = 3, T = 30 h
+    assert seen.restart_s.value == 300 and seen.restart_s.low == pytest.approx(300 - 24.84, abs=0.01)
+    assert seen.checkpoint_interval_s.is_exact and seen.queue_s.value == 0
+    bounds = expected(seen)
+    assert bounds.low < bounds.value < bounds.high
+
+
+def test_what_was_never_observed_is_named() -> None:
+    with pytest.raises(ValueError, match="restart_s has no observation"):
+        observed_rates(failures=0, wall_s=60, restart_s=[], checkpoint_gap_s=[1], checkpoint_write_s=[])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30))
+def test_an_interval_lies_around_its_mean(seed: int, number: int) -> None:
+    values = np.random.default_rng(seed).gamma(2, 100, number)
+    found = mean_interval(values.tolist())
+    assert 0 <= found.low <= found.value <= found.high
