@@ -10,3 +10,7 @@ class UserError(Exception):
     def __init__(self, message: str, *, status: int = 1) -> None:
         super().__init__(message)
         self.status = status
+
+
+class QueryError(UserError):
+    """SQL that the store refuses: the message is DuckDB's own."""

@@ -23,11 +23,14 @@ class Owner:
     host: str
     uri: str | None  # 'quack:127.0.0.1:PORT'
     token: str | None
+    socket: str | None = None  # where it answers questions that people typed
 
     @classmethod
-    def this_process(cls, uri: str | None = None, token: str | None = None) -> "Owner":
+    def this_process(
+        cls, uri: str | None = None, token: str | None = None, socket_path: str | None = None
+    ) -> "Owner":
         """The calling process as an owner."""
-        return cls(os.getpid(), start_ns(os.getpid()), socket.gethostname(), uri, token)
+        return cls(os.getpid(), start_ns(os.getpid()), socket.gethostname(), uri, token, socket_path)
 
     @property
     def is_here(self) -> bool:
@@ -50,8 +53,9 @@ def read_owner(store: Path) -> Owner | None:
     try:
         fields = json.loads(path.read_text())
         owner = Owner(
-            int(fields["pid"]), fields["start_ns"], str(fields["host"]), fields["uri"], fields["token"]
-        )
+            int(fields["pid"]), fields["start_ns"], str(fields["host"]), fields["uri"], fields["token"],
+            fields["socket"],
+        )  # fmt: skip
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):

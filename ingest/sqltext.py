@@ -101,7 +101,7 @@ def check_reads_only(sql: str) -> str:
 
 def clean_message(error: Exception) -> str:
     """What DuckDB says is wrong, without the class of the error and the wrapping of a remote query."""
-    text = str(error).split("\n\nLINE 1: from quack_query(")[0].strip()
+    text = str(error).split("\n\nLINE 1: FROM quack_query(")[0].strip()
     while True:
         head, colon, rest = text.partition(": ")
         if not (colon and head.endswith(" Error") and head.replace(" ", "").isalpha()):

@@ -22,10 +22,11 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from rankscope.ingest.errors import UserError
+from rankscope.ingest.errors import QueryError, UserError
 from rankscope.ingest.extensions import load_extensions
 from rankscope.ingest.owner import Owner, read_owner, remove_owner, write_owner
 from rankscope.ingest.places import DEFAULT_STORE, default_url
+from rankscope.ingest.questions import QuestionServer, ask, run_limited
 from rankscope.ingest.sqltext import bind, check_reads_only, clean_message, literal
 
 __all__ = ["DEFAULT_STORE", "QueryError", "Store", "default_url", "source_id"]
@@ -34,10 +35,6 @@ SCHEMA_VERSION = 1
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _REMOTE = "FROM quack_query($uri, $sql)"
 _LOCK_WAIT_S = 30.0  # how long a short command may keep the file from us
-
-
-class QueryError(UserError):
-    """SQL that the store refuses: its message is DuckDB's own."""
 
 
 def source_id(stream: str) -> int:
@@ -63,7 +60,9 @@ class Store:
         self.remote = remote  # the endpoint that queries go to; None when this process has the store open
         self._con = con
         self._setup = setup  # what each new cursor needs first
+        self._asked_at: str | None = None  # the owner's socket for questions that people typed
         self._served: str | None = None
+        self._questions: QuestionServer | None = None
         self._announced = False
         self._lock = threading.Lock()
 
@@ -104,7 +103,9 @@ class Store:
             owner = read_owner(path)
             if owner is not None and owner.is_here and not owner.is_this_process and owner.uri is not None:
                 try:
-                    return cls._client(str(path), owner.uri, owner.token or "", path=path)
+                    client = cls._client(str(path), owner.uri, owner.token or "", path=path)
+                    client._asked_at = owner.socket
+                    return client
                 except UserError:
                     if read_owner(path) == owner and time.monotonic() > deadline:
                         raise  # it lives, and does not answer
@@ -217,31 +218,14 @@ class Store:
         Raises:
             UserError: it would do more than read, or runs for longer than `time_limit_s`.
         """
+        if self.remote is None:
+            self._harden()
+            return run_limited(self.cursor(), sql, params, time_limit_s)
         check_reads_only(sql)
-        self._harden()
-        con = self.cursor() if self.remote is None else self._con.cursor()
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            con.interrupt()
-
-        timer = threading.Timer(time_limit_s, stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            if self.remote is None:
-                return con.execute(sql, params or {}).to_arrow_table()
-            text = bind(sql, params) if params else sql
-            return con.execute(_REMOTE, {"uri": self.remote, "sql": text}).to_arrow_table()
-        except duckdb.Error as error:
-            if late.is_set():
-                raise UserError(
-                    f"stopped after {time_limit_s:g} s: narrow the query, or raise the limit"
-                ) from error
-            raise QueryError(clean_message(error)) from error
-        finally:
-            timer.cancel()
+        text = bind(sql, params) if params else sql
+        if self._asked_at is not None:
+            return ask(self._asked_at, text, time_limit_s)
+        return self.query(text)  # a server that somebody else runs, with limits of its own
 
     def rows(self, sql: str, params: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
         """The result of `query` as one dict a row."""
@@ -286,7 +270,8 @@ class Store:
                         raise UserError(f"cannot serve {self.url}: {clean_message(error)}") from error
             self._served = uri
         self._harden()
-        write_owner(self.path, Owner.this_process(uri, token))
+        self._questions = QuestionServer(self.cursor)
+        write_owner(self.path, Owner.this_process(uri, token, str(self._questions.path)))
         self._announced = True
         return uri
 
@@ -316,6 +301,9 @@ class Store:
 
     def close(self) -> None:
         """Let go of the store; its owner file goes with it."""
+        if self._questions is not None:
+            self._questions.close()
+            self._questions = None
         if self._served is not None:
             # Without this the process would not end: the endpoint has a thread of its own.
             self._con.execute(f"CALL quack_stop({literal(self._served)})").fetchall()
