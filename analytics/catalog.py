@@ -59,6 +59,11 @@ class View:
     meaning: str
     columns: dict[str, tuple[str | None, str]]  # name -> (unit, meaning), of columns documented in its head
 
+    @property
+    def code(self) -> str:
+        """Its SQL without comments."""
+        return re.sub(r"--[^\n]*", "", self.sql)
+
 
 @cache
 def views() -> tuple[View, ...]:
@@ -85,7 +90,7 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
         con.execute((_HERE / "derive" / "tables.sql").read_text())
         for name in _STAGING:
             con.execute(f"CREATE OR REPLACE VIEW {name} AS {_sql('staging', name)}")
-        for view in views():
+        for view in _by_need():
             con.execute(f"CREATE OR REPLACE VIEW {view.name} AS {view.sql}")
         _write_help(con)
         con.execute("DELETE FROM d_catalog")
@@ -132,6 +137,19 @@ def _parts(con: duckdb.DuckDBPyConnection, run_id: str, names: set[str]) -> Iter
     size = max(1, -(-(high - low + 1) // count))
     for begin in range(low, high + 1, size):
         yield whole | {f"{name}_low": begin, f"{name}_high": min(begin + size - 1, high)}
+
+
+def _by_need() -> list[View]:
+    """Views, each after those that it reads."""
+    waiting, made = list(views()), list[View]()
+    names = {view.name for view in waiting}
+    while waiting:
+        done = {view.name for view in made}
+        ready = [v for v in waiting if names & set(re.findall(r"v_\w+", v.code)) - {v.name} <= done]
+        assert ready, f"views that read each other: {[view.name for view in waiting]}"
+        made += ready
+        waiting = [view for view in waiting if view not in ready]
+    return made
 
 
 def _sql(folder: str, name: str) -> str:

@@ -24,16 +24,23 @@ WITH unit AS (
     SELECT run_id, attempt, rank, incarnation, bool_or(is_collateral) AND NOT bool_or(
                NOT is_collateral AND kind IN ('exception', 'error_file', 'xid')) AS only_waited
     FROM told WHERE rank IS NOT NULL GROUP BY ALL
+), worded AS (
+    SELECT run_id, attempt, rank, incarnation, any_value(message) AS message
+    FROM told WHERE kind = 'exit' AND message <> '' GROUP BY ALL
 ), ended AS (
+    -- 128 + n is how a shell tells of signal n.
     SELECT u.*, CASE WHEN exit_code > 128 AND exit_code < 160 THEN 128 - exit_code ELSE exit_code END AS code,
-           coalesce(w.only_waited, false) AS only_waited
-    FROM unit u LEFT JOIN waiting w USING (run_id, attempt, rank, incarnation) WHERE u.exit_code <> 0
+           coalesce(w.only_waited, false) AS only_waited, m.message
+    FROM unit u
+    LEFT JOIN waiting w USING (run_id, attempt, rank, incarnation)
+    LEFT JOIN worded m USING (run_id, attempt, rank, incarnation)
+    WHERE u.exit_code <> 0
 )
 SELECT run_id, attempt, lane, incarnation, rank, host, ended_ns AS time_ns, ended_ns AS observed_ns,
        'exit' AS kind, CASE WHEN code < 0 THEN 'crash' ELSE 'exception' END AS failure_kind,
        exit_observer AS observer,
-       CASE WHEN code < 0 THEN 'ended by signal ' || (-code)::INTEGER
-            ELSE 'ended with exit code ' || code::INTEGER END AS message, code AS exit_code,
+       coalesce(message, CASE WHEN code < 0 THEN 'ended by signal ' || (-code)::INTEGER
+                              ELSE 'ended with exit code ' || code::INTEGER END) AS message, code AS exit_code,
        CASE WHEN code IN (-2, -15) THEN 5 WHEN code = -6 AND only_waited THEN 15 WHEN code = -6 THEN 90
             WHEN code < 0 THEN 100 WHEN only_waited THEN 10 ELSE 60 END AS weight,
        source_id
@@ -42,7 +49,10 @@ UNION ALL
 SELECT run_id, attempt, lane, incarnation, rank, host, time_ns, observed_ns, kind, failure_kind, observer, message,
        exit_code,
        CASE WHEN failure_kind = 'planned' THEN 0 WHEN kind = 'xid' THEN 95 WHEN is_collateral THEN 12
-            WHEN kind = 'exit' THEN 1 -- process_exit holds the same, once
             WHEN kind IN ('exception', 'error_file') THEN 80 ELSE 20 END,
        source_id
 FROM told
+-- Of a process whose exit is known, the exit itself says so above.
+WHERE kind <> 'exit' OR NOT EXISTS (
+    SELECT 1 FROM ended e WHERE e.run_id = told.run_id AND e.attempt = told.attempt AND e.rank = told.rank
+                            AND e.incarnation = told.incarnation)

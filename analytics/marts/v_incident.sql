@@ -33,7 +33,7 @@ SELECT i.run_id, i.incident_id, i.attempt, i.began_low_ns, i.began_ns, make_time
                           WHEN -9 THEN 'SIGKILL' WHEN -11 THEN 'SIGSEGV' WHEN -6 THEN 'SIGABRT' WHEN -7 THEN 'SIGBUS'
                           WHEN -15 THEN 'SIGTERM' WHEN -2 THEN 'SIGINT' WHEN -4 THEN 'SIGILL' WHEN -8 THEN 'SIGFPE'
                           ELSE 'signal ' || (-i.root_exit_code)::INTEGER END
-                      WHEN i.root_exit_code IS NOT NULL THEN i.root_message
+                      WHEN i.root_exit_code IS NOT NULL THEN 'ended with exit code ' || i.root_exit_code
                       ELSE 'failed: ' || coalesce(regexp_extract(i.root_message, '^[^\n]{0,200}'), i.root_kind) END
        END AS verdict,
        i.confidence, i.root_rank, i.root_host, i.replica_group, m.missing_ranks, m.pg, m.seq, m.held_ranks,
