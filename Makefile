@@ -29,7 +29,7 @@ $(READY): requirements.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	    { echo 'Python cannot make $(VENV): apt-get install python3-venv' >&2; rm -rf $(VENV); exit 1; }
 	@echo 'installing requirements.txt into $(VENV), some minutes the first time'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.txt
 	@touch $@
 
 .PHONY: setup

@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "RANKSCOPE_SPOOL": "folder that ranks record into; `--spool` goes before it",
     "RANKSCOPE_TOKEN": "token of a `quack:` store that another host serves",
     "RANKSCOPE_LAUNCH_ID": "set by `rankscope run`: which launch of the run its processes belong to",
+    "RANKSCOPE_PACKAGE": "set by `rankscope run`: where its ranks find this package",
     "RANKSCOPE_PID": "set by a rank: its own process, so that its children know they are not the rank",
 }
 
@@ -54,14 +55,15 @@ def commands_page() -> str:
 def views_page() -> str:
     """All views with their columns, from v_help."""
     with tempfile.TemporaryDirectory() as folder:
-        store = open_store(Path(folder) / "empty.duckdb", create=True, catch_up=False)
+        store = open_store(Path(folder) / "empty.duckdb", create=True, spool=Path(folder) / "spool")
         rows = store.rows("FROM v_help")
         store.close()
     parts = ["# Views", MADE, "The public interface of a store; in SQL it is `FROM v_help`."]
     for view, columns in groupby(rows, key=lambda row: row["view"]):
         about, *described = _split(list(columns))
         parts += [f"## {view}", about] if about else [f"## {view}"]
-        parts.append(_table(("column", "type", "unit", "meaning"), described))
+        if described:
+            parts.append(_table(("column", "type", "unit", "meaning"), described))
     return "\n\n".join(parts) + "\n"
 
 

@@ -50,7 +50,7 @@ def test_every_environment_variable_is_documented() -> None:
 def test_every_view_is_documented(tmp_path: Path) -> None:
     from rankscope.app.opening import open_store
 
-    store = open_store(tmp_path / "empty.duckdb", create=True, catch_up=False)
+    store = open_store(tmp_path / "empty.duckdb", create=True, spool=tmp_path / "spool")
     names = store.rows("SELECT view_name AS name FROM duckdb_views() WHERE view_name LIKE 'v!_%' ESCAPE '!'")
     store.close()
     page = (ROOT / "docs" / "views.md").read_text()
@@ -90,7 +90,7 @@ def test_sql_examples_give_rows_on_a_real_run(demo_run: Any, tmp_path: Path) -> 
         *indented_code(ROOT / "docs" / "sql.md", "SELECT"),
     ]
     assert len(examples) >= 9
-    store = open_store(demo_run.copy_store(tmp_path), catch_up=False)
+    store = open_store(demo_run.copy_store(tmp_path), spool=tmp_path / "spool")
     try:
         for example in examples:
             assert store.query_untrusted(example).num_rows > 0, example
