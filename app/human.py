@@ -22,12 +22,12 @@ def seconds(value: float | None) -> str:
         return f"{value:.3g}{_THIN}s"
     if value < 3600:
         minutes, rest = divmod(round(value), 60)
-        return f"{minutes}{_THIN}min {rest:02d}{_THIN}s"
+        return f"{minutes}{_THIN}min" + (f" {rest:02d}{_THIN}s" if rest else "")
     if value < 86400:
         hours, rest = divmod(round(value / 60), 60)
-        return f"{hours}{_THIN}h {rest:02d}{_THIN}min"
+        return f"{hours}{_THIN}h" + (f" {rest:02d}{_THIN}min" if rest else "")
     days, rest = divmod(round(value / 3600), 24)
-    return f"{days:,}{_THIN}d {rest}{_THIN}h"
+    return f"{days:,}{_THIN}d" + (f" {rest}{_THIN}h" if rest else "")
 
 
 def nanoseconds(value: int | None) -> str:

@@ -15,6 +15,8 @@ page = st.navigation(
     [
         st.Page(PAGES[""], title="Runs · Rankscope", default=True),
         st.Page(PAGES["run"], title="Run · Rankscope", url_path="run"),
+        st.Page(PAGES["time"], title="Time · Rankscope", url_path="time"),
+        st.Page(PAGES["what-if"], title="What if · Rankscope", url_path="what-if"),
         st.Page(PAGES["sql"], title="SQL · Rankscope", url_path="sql"),
     ],
     position="hidden",

@@ -45,6 +45,8 @@ def navigation() -> None:
             st.html(div("rs-nav-title", "Run") + div("rs-nav-run", run, title=run))
             keep = {"run": run}
             st.page_link(PAGES["run"], label="Overview", icon=":material/monitoring:", query_params=keep)
+            st.page_link(PAGES["time"], label="Time", icon=":material/schedule:", query_params=keep)
+            st.page_link(PAGES["what-if"], label="What if", icon=":material/tune:", query_params=keep)
 
 
 def coverage(run: dict[str, Any]) -> Markup:

@@ -218,9 +218,8 @@ def _scalar(asked: dict[str, Any]) -> None:
                 'rec.scalar("loss", loss.item())',
             )
         return
-    name = names[0]
     chosen = st.session_state.get("scalar-name")
-    name = chosen if chosen in names else name
+    name = str(chosen) if chosen in names else names[0]
     points = ask("scalar", **asked, scalar=name, points=600)
     with panel("scalar", "Is it learning?", points, unit=f"{name} over steps", stretch=True):
         if 1 < len(names) <= _FEW:

@@ -34,6 +34,8 @@ def crash() -> FactBuilder:
         facts.span(0, rank, "init", 1, 4 if rank == 3 else 3, name="import")
         facts.span(0, rank, "init", 4, 5, name="model")
         facts.steps(0, rank, begin=5, count=15, seconds=1)
+        for end in (10, 15):
+            facts.span(0, rank, "checkpoint_save", end - 0.2, end, step=end - 6)
         facts.step(0, rank, 15, 20, None)
         facts.process(1, rank, spawn=22, end=37, exit_code=0)
         facts.span(1, rank, "init", 22, 27, name="import")

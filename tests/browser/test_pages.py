@@ -10,10 +10,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 ERROR = "[data-testid=stException]"
 # Path, then words that only the right numbers of story.py give.
 PAGES = {
-    "": ["crash", "clean", "going", "54.1\u2009%", "rank 2, crash"],
+    "": ["crash", "clean", "going", "53.0\u2009%", "rank 2, crash"],
     "run?run=crash": [
         "Rank 2 on host-0 was ended by SIGKILL.",
-        "54.1\u2009%",
+        "53.0\u2009%",
         "148,000,000,000 ns",
         "6 lost and done again",
         "4 of 4 ranks reporting",
