@@ -1,19 +1,37 @@
 """The bytes of a segment file: what a writer puts there and a reader may rely on.
 
-A *stream* is the sequence of records of one process, numbered by *slot* from 0 and cut into segment files of
-`SLOTS` records each, `<stem>.<k>.seg` with k = slot // SLOTS. A file is a header, then fixed-size records:
+A *stream* is the sequence of records of one process, numbered by *slot* from 0 and cut into segment files
+of `SLOTS` records each, `<stem>.<k>.seg` with k = slot // SLOTS. A file is a header, then fixed-size
+records:
 
     | header (header_size bytes, page-aligned) | record | record | ... | zeros |
 
 A record is *published* when its last four bytes, the marker, hold `(slot + 1) & 0xFFFFFFFF`; files start as
-zeros, so an unpublished record has another marker. Writers claim a slot first and publish when the record is
-whole: threads may publish out of order, so a reader consumes only up to the first unpublished record, and
-steps over a hole only when nothing more can come from the thread that left it (its process is gone, or the
-stream went on for long): it is then counted as dropped.
+zeros, so an unpublished record has another marker. Writers claim a slot first and publish when the record
+is whole: threads may publish out of order, so a reader consumes only up to the first unpublished record,
+and steps over a hole only when nothing more can come from the thread that left it (its process is gone, or
+the stream went on for long): it is then counted as dropped.
 
-Everything is little-endian. Times in records are CLOCK_MONOTONIC nanoseconds of the writing host; the header
-holds the pair (wall, monotonic) with which a reader turns them into nanoseconds since the epoch. Times in the
-JSON of EVENT blobs are nanoseconds since the epoch already.
+Everything is little-endian. Times in records are CLOCK_MONOTONIC nanoseconds of the writing host; the
+header holds the pair (wall, monotonic) with which a reader turns them into nanoseconds since the epoch.
+Times in the JSON of EVENT blobs are nanoseconds since the epoch already.
+
+The next file is made before it is needed; it has no magic number until its first record is due.
+
+Two speeds of detail. Where not all collectives are kept, COLL_BEGIN and COLL_END go to a *ring*,
+`<stem>.ring`: one file of the same form with `RING_SLOTS` records, in which slot s lies at place s %
+RING_SLOTS and is written over when the ring comes round; a record is whole and the newest of its place when
+its marker says a slot that belongs there. Its texts are those of the stream, by the same ids; the d of a
+COLL_END is a slot of the ring. The stream gets a COLL_ROLLUP and COLL_ROLLUP2 per step and group (messages
+between two ranks are not summed up), when the step ends or, if something of it is still under way, when the
+one after it does; what ends later still is not in the sums. When something fails, its process copies the
+ring into the stream as ordinary records (Recorder.flush_ring). The ring of a process that is gone is put at
+the end of its stream by ring.recover(), before the end of the stream is read; it needs the lock of the
+collector, and deletes the ring. An orderly end deletes the ring as well. The last 16 bytes of the ring's
+header are its state: the first slot that was not copied, and, plus one, the slot of the stream that its
+copy is about to go to, 0 when none is under way. Who finds that slot published knows that the copy was
+made. In a COLL_BEGIN that was copied, d is the slot of its copy plus one. The header's `dropped` counts
+records that were written over before they could be copied when somebody wanted them.
 """
 
 import struct
@@ -24,6 +42,8 @@ MAGIC: Final = b"RSKSEG01"
 RECORD_SIZE: Final = 64
 SLOTS: Final = 65_536  # records a file: 4 MiB
 PAGE: Final = 4096
+RING_SLOTS: Final = 8192  # of a ring: 512 KiB, 4096 collectives; a power of two
+RING_STATE: Final = struct.Struct("<QQ")  # first slot not copied | slot of the stream under way, plus one
 
 # Header, fixed part. `closed` is set by an orderly end: no record will follow in this stream.
 #   magic 8s | record_size H | closed B | pad B | header_size I | index I | slots I |

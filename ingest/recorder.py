@@ -11,26 +11,27 @@ Nothing raises into the trainer. With RANKSCOPE=0, or where nothing can be writt
 
 import atexit
 import contextlib
-import itertools
-import json
 import os
 import struct
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from rankscope.ingest.clock import Pulse
+from rankscope.ingest.detail import Detail
 from rankscope.ingest.identity import Identity
 from rankscope.ingest.layout import NO_STEP, Flag, Kind
+from rankscope.ingest.pen import CollectiveToken, SpanToken
+from rankscope.ingest.pens import blunt_pen, describe
+from rankscope.ingest.places import local_spool, spool_of
 from rankscope.ingest.segment import SegmentWriter
 from rankscope.ingest.vocabulary import InitPhase, SpanCategory
 
 T = TypeVar("T")
-P = ParamSpec("P")
 _now = time.monotonic_ns
 _bits = struct.Struct("<d")
 _as_integer = struct.Struct("<q")
@@ -39,23 +40,47 @@ _as_integer = struct.Struct("<q")
 class Recorder:
     """One process' recorder; get it from `rankscope.init()`. All methods may be called from any thread."""
 
-    def __init__(self, writer: SegmentWriter | None, identity: Identity) -> None:
+    def __init__(
+        self,
+        writer: SegmentWriter | None,
+        identity: Identity,
+        *,
+        detail: Detail | None = None,
+        pulse: Pulse | None = None,
+    ) -> None:
         """Not for callers: see `init`. Without a writer it records nothing."""
         self.identity = identity
         self.enabled = writer is not None
-        self.step_number = NO_STEP  # of the open step, or of the one about to begin
         self.explicit_steps = False  # the trainer calls step() itself
         self._writer = writer
-        self._pulse = Pulse(writer, lambda: self.step_number) if writer is not None else None
-        self._threads: dict[int, int] = {}
-        self._thread_numbers = itertools.count(1)
+        self._pulse = pulse
+        self._detail = detail
+        self._pen = writer.pen if writer is not None else blunt_pen()
         self._to_wall = time.time_ns() - time.monotonic_ns()
+        # The pen's own methods, not ours that call them: each call less is a tenth of what a record costs.
+        self.begin: Callable[..., SpanToken] = self._pen.begin
+        self.end: Callable[..., None] = self._pen.end
+        self.collective_begin: Callable[..., CollectiveToken] = self._pen.collective_begin
+        self.collective_end: Callable[..., None] = self._pen.collective_end
+        if writer is not None:
+            self._pen.step_category = writer.intern(SpanCategory.STEP)
 
     # --- spans and steps ---------------------------------------------------------------------------------
 
+    @property
+    def step_number(self) -> int:
+        """Number of the open step, or of the one about to begin; NO_STEP before the first is known."""
+        return self._pen.step
+
+    @step_number.setter
+    def step_number(self, number: int) -> None:
+        self._pen.step = number if -(2**31) <= number < 2**31 else NO_STEP
+        if self._detail is not None and not self._detail.is_settled:
+            self._pen.full_until = self._detail.from_step(self._pen.step)
+
     def span(self, category: str, name: str = "", step: int | None = None, **attrs: Any) -> "Span":
         """Something with a begin and an end, as context manager or decorator. See SpanCategory."""
-        return Span(self, str(category), name, step, attrs)
+        return Span(self, category, name, step, attrs)
 
     def step(self, number: int | None = None) -> "Step":
         """One optimizer step; without a number, the one after the last."""
@@ -75,85 +100,36 @@ class Recorder:
                     return
             yield item
 
-    def begin(
-        self, category: str, name: str = "", step: int | None = None, attrs: dict[str, Any] | None = None
-    ) -> tuple[int, int, int, int, int, int]:
-        """Begin a span by hand; hand the token to `end`."""
-        writer = self._writer
-        if writer is None:
-            return (0, -1, 0, 0, NO_STEP, 0)
-        name_id, category_id = writer.intern(name), writer.intern(category)
-        attr_id = writer.intern(json.dumps(attrs, default=str)) if attrs else 0
-        number = self._step_of(step)
-        t = _now()
-        slot = writer.record(
-            Kind.SPAN_BEGIN, t, name=name_id, pg=category_id, step=number, attr=attr_id, tag=self._thread()
-        )
-        return (t, slot, name_id, category_id, number, attr_id)
-
-    def end(self, token: tuple[int, int, int, int, int, int], flags: int = 0) -> None:
-        """End a span that `begin` began."""
-        if self._writer is not None:
-            t, slot, name_id, category_id, number, attr_id = token
-            self._writer.record(
-                Kind.SPAN_END, _now(), a=t, b=slot, name=name_id, pg=category_id, step=number, attr=attr_id,
-                tag=self._thread(), flags=flags,
-            )  # fmt: skip
-
     def past_span(
         self, category: str, name: str, begin_ns: int, end_ns: int, step: int | None = None, **attrs: Any
     ) -> None:
         """A span that is over already; times in ns since the epoch."""
         writer = self._writer
-        if writer is not None:
-            attr_id = writer.intern(json.dumps(attrs, default=str)) if attrs else 0
+        if writer is None:
+            return
+        try:
+            attr_id = writer.intern(describe(attrs)) if attrs else 0
             writer.record(
                 Kind.SPAN_END, max(end_ns - self._to_wall, 0), a=max(begin_ns - self._to_wall, 0), b=-1,
-                name=writer.intern(name), pg=writer.intern(str(category)), step=self._step_of(step, False),
-                attr=attr_id,
+                name=writer.intern(name), pg=writer.intern(category), attr=attr_id,
+                step=step if step is not None and -(2**31) <= step < 2**31 else NO_STEP,
             )  # fmt: skip
+        except Exception:
+            self._pen.drop()
 
     # --- collectives -------------------------------------------------------------------------------------
 
-    def collective_begin(
-        self,
-        op: str,
-        pg: str,
-        seq: int,
-        size_bytes: int = 0,
-        signature: str = "",
-        flags: int = 0,
-        peer: int = -1,
-    ) -> tuple[int, int, int, int, int, int, int, int, int]:
-        """Publish a collective before it starts; hand the token to `collective_end`.
-
-        Args:
-            seq: its position in the group `pg`, from 0.
-            signature: 'dtype|sizes|site'.
-            flags: of layout.Flag: ASYNC, P2P.
-        """
+    def flush_ring(self) -> int:
+        """Something failed: what is only in the ring becomes worth keeping. Returns the number of records."""
         writer = self._writer
-        if writer is None:
-            return (0, -1, 0, 0, 0, 0, 0, NO_STEP, 0)
-        op_id, pg_id, attr_id = writer.intern(op), writer.intern(pg), writer.intern(signature)
-        number = self.step_number
-        t = _now()
-        slot = writer.record(
-            Kind.COLL_BEGIN, t, a=seq, b=size_bytes, c=peer, name=op_id, pg=pg_id, step=number, attr=attr_id,
-            tag=self._thread(), flags=flags,
-        )  # fmt: skip
-        return (t, slot, op_id, pg_id, seq, size_bytes, attr_id, number, flags)
-
-    def collective_end(
-        self, token: tuple[int, int, int, int, int, int, int, int, int], flags: int = 0
-    ) -> None:
-        """The collective completed (or failed: Flag.ERROR)."""
-        if self._writer is not None:
-            t, slot, op_id, pg_id, seq, size_bytes, attr_id, number, begun_flags = token
-            self._writer.record(
-                Kind.COLL_END, _now(), a=seq, b=size_bytes, c=t, d=slot, name=op_id, pg=pg_id, step=number,
-                attr=attr_id, tag=self._thread(), flags=begun_flags | flags,
-            )  # fmt: skip
+        if writer is None or writer.ring is None:
+            return 0
+        try:
+            self._pen.publish()
+            return writer.ring.flush(writer.claim, writer.publish)
+        except Exception:
+            self._pen.drop()
+            return 0
 
     # --- rare records ------------------------------------------------------------------------------------
 
@@ -164,10 +140,10 @@ class Recorder:
             return
         try:
             bits = _as_integer.unpack(_bits.pack(value))[0]
-        except (struct.error, TypeError):
-            self._count_drop()
-            return
-        writer.record(Kind.SCALAR, _now(), a=bits, name=writer.intern(name), step=self._step_of(step))
+            number = self._pen.step if step is None else step if -(2**31) <= step < 2**31 else NO_STEP
+            writer.record(Kind.SCALAR, _now(), a=bits, name=writer.intern(name), step=number)
+        except Exception:
+            self._pen.drop()
 
     def signal(
         self,
@@ -181,17 +157,17 @@ class Recorder:
         now = time.time_ns()
         self.event(
             "signal", kind=str(kind), failure_kind=str(failure_kind) if failure_kind else None,
-            message=message[:4000], rank=self.identity.rank if rank is None else rank,
+            message=str(message)[:4000], rank=self.identity.rank if rank is None else rank,
             **{"time_ns": now, "observed_ns": now, "host": self.identity.host, **attrs},
         )  # fmt: skip
 
     def process_group(
-        self, name: str, ranks: list[int], backend: str = "", description: str = "", **attrs: Any
+        self, name: str, ranks: Iterable[int], backend: str = "", description: str = "", **attrs: Any
     ) -> None:
         """A process group with its ordered members, as global ranks."""
         self.event(
             "process_group", pg=name, ranks=list(ranks), backend=backend, description=description,
-            created_ns=time.time_ns(), **attrs,
+            **{"created_ns": time.time_ns(), **attrs},
         )  # fmt: skip
 
     def event(self, type: str, **columns: Any) -> None:
@@ -201,45 +177,24 @@ class Recorder:
 
     def close(self) -> None:
         """The orderly end: nothing more will come."""
+        writer, self._writer = self._writer, None
         if self._pulse is not None:
             self._pulse.stop()
-        if self._writer is not None:
-            self._writer.close()
-        self._writer = None
+        if writer is not None:
+            self._pen.publish()
+            writer.close()
         self.enabled = False
 
     @property
     def dropped(self) -> int:
         """Records that could not be written."""
-        return self._writer.dropped if self._writer is not None else 0
-
-    # --- inside ------------------------------------------------------------------------------------------
-
-    def _step_of(self, step: int | None, default: bool = True) -> int:
-        if step is not None:
-            return step if -(2**31) <= step < 2**31 else NO_STEP
-        return self.step_number if default else NO_STEP
-
-    def _thread(self) -> int:
-        ident = threading.get_ident()
-        number = self._threads.get(ident)
-        if number is None:
-            main = ident == threading.main_thread().ident
-            number = 0 if main else next(self._thread_numbers) & 0xFFFF
-            if len(self._threads) < 4096:
-                self._threads[ident] = number
-        return number
-
-    def _count_drop(self) -> None:
-        if self._writer is not None:
-            self._writer.dropped += 1
+        return self._pen.dropped
 
     def _forked(self) -> None:
         """A forked child is not this rank: it stays silent."""
         if self._writer is not None:
             self._writer.abandon()
-        self._writer = None
-        self._pulse = None
+        self._writer = self._pulse = None
         self.enabled = False
 
 
@@ -262,7 +217,7 @@ class Span(contextlib.ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._recorder.end(self._token, Flag.ERROR if kind is not None and kind is not StopIteration else 0)
+        self._recorder.end(self._token, 0 if kind is None or kind is StopIteration else Flag.ERROR)
 
 
 class Step:
@@ -332,22 +287,34 @@ def init(
 
 
 def _open(spool: str | os.PathLike[str] | None, run: str | None, overrides: dict[str, Any]) -> Recorder:
-    from rankscope.ingest.places import spool_of
-
     identity = Identity.of_this_process(run, **overrides)
     owner = os.environ.get("RANKSCOPE_PID", "")
     if os.environ.get("RANKSCOPE") == "0" or (owner and owner != str(os.getpid())):
         return Recorder(None, identity)  # switched off, or a child of a process that records
-    folder = Path(spool) if spool is not None else spool_of()
+    is_rank = identity.role == "rank"
+    folder = Path(spool_of() if spool is None else spool)
+    detail = Detail(identity.rank, identity.world_size)
+    pulse = Pulse()
     try:
-        writer = SegmentWriter(folder / identity.run_id, identity.stem, identity.as_json())
+        local, why = local_spool(folder)
+        writer = SegmentWriter(local / identity.run_id, identity.stem, identity.as_json(), wake=pulse.wake)
+        if is_rank and detail.needs_ring:
+            writer.add_ring()
     except OSError as error:
-        print(f"rankscope: not recording, cannot write to {folder}: {error.strerror}", file=sys.stderr)
+        _tell(identity, f"not recording, cannot write to {folder}: {error.strerror or error}")
         return Recorder(None, identity)
-    if identity.role == "rank":
+    if why:
+        _tell(identity, f"{folder} is on {why}: recording to {local} instead; collect that spool")
+    if is_rank:
         os.environ["RANKSCOPE_PID"] = str(os.getpid())
-    recorder = Recorder(writer, identity)
-    if identity.role == "rank":
-        now = time.time_ns()
-        recorder.past_span(SpanCategory.INIT, InitPhase.SPAWN, identity.start_ns, now)
+    recorder = Recorder(writer, identity, detail=detail, pulse=pulse)
+    pulse.start(writer)
+    if is_rank:
+        recorder.past_span(SpanCategory.INIT, InitPhase.SPAWN, identity.start_ns, time.time_ns())
     return recorder
+
+
+def _tell(identity: Identity, what: str) -> None:
+    """One line a host, not one a rank."""
+    if not identity.local_rank:
+        print(f"rankscope: {what}", file=sys.stderr)
