@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from rankscope.analytics import catalog
+from rankscope.ingest import clock_offsets
 from rankscope.ingest.collector import Collector
 from rankscope.ingest.store import Store
 
@@ -20,6 +21,7 @@ def refresh_run(con: duckdb.DuckDBPyConnection, run: str) -> None:
     """Make what is derived from a run's facts anew, and note that it is up to date."""
     # Facts committed while this runs leave a later mark, which stays.
     seen = con.execute("SELECT max(since_ns) FROM stale_run WHERE run_id = $run", {"run": run}).fetchone()
+    clock_offsets.estimate(con, run)
     catalog.refresh(con, run)
     if seen is not None and seen[0] is not None:
         con.execute(
@@ -36,7 +38,7 @@ class Refresher:
     """Recomputes the derived tables of runs that got new rows, without holding up the collector."""
 
     def __init__(self, store: Store) -> None:
-        self._con = store.cursor()
+        self._store = store
         self._waiting: set[str] = set()
         self._wake = threading.Condition()
         self._ended = False
@@ -66,7 +68,7 @@ class Refresher:
             began = time.monotonic()
             for run in sorted(runs):
                 try:
-                    refresh_run(self._con, run)
+                    refresh_run(self._store.cursor(), run)
                 except duckdb.Error as error:
                     print(f"cannot sum up run {run}: {error}", file=sys.stderr, flush=True)
             with self._wake:

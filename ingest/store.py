@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -290,9 +291,12 @@ class Store:
         try:
             self._con.execute("SELECT 1").fetchall()
         except duckdb.Error:
-            self._con.close()
             assert self.path is not None
+            was_served = self._served is not None
+            self.close()
             self._con = duckdb.connect(str(self.path))
+            if was_served:
+                self.serve()
 
     def limit(self, *, memory_bytes: int, threads: int) -> None:
         """Keep the database's own memory and threads small. Owner only, before `serve`."""
@@ -306,7 +310,8 @@ class Store:
             self._questions = None
         if self._served is not None:
             # Without this the process would not end: the endpoint has a thread of its own.
-            self._con.execute(f"CALL quack_stop({literal(self._served)})").fetchall()
+            with suppress(duckdb.Error):  # a database that gave up serves no more
+                self._con.execute(f"CALL quack_stop({literal(self._served)})").fetchall()
             self._served = None
         if self._announced and self.path is not None:
             remove_owner(self.path)

@@ -96,6 +96,13 @@ class Stream:
         except OSError:
             return True
 
+    def look_for_more(self) -> None:
+        """Find files that came after the last one known."""
+        index = max(self.segments, default=-1) + 1
+        while self.path(index).exists():
+            self.segments.add(index)
+            index += 1
+
     def is_closed(self) -> bool:
         """Whether the writer said that nothing more will come."""
         try:
@@ -137,10 +144,11 @@ class Stream:
 
     def is_read(self) -> bool:
         """Whether all that is there was read."""
-        index = self.next_slot // SLOTS
-        if self.segment is not None and self.segment.base_slot == index * SLOTS:
-            return not self._goes_on_after(self.segment) and self._awaited is None
-        return not any(other >= index for other in self.segments)
+        if self._awaited is not None:
+            return False
+        if self.segment is not None:
+            return not self._goes_on_after(self.segment)
+        return not any(index * SLOTS >= self.next_slot for index in self.segments)
 
     # --- segments ----------------------------------------------------------------------------------------
 
@@ -155,8 +163,8 @@ class Stream:
                 self._enter(read_segment(self.path(index), index))
                 return self.segment
             except NotYet:
-                if later is None and not finished:
-                    return None
+                if later is None and (self.segment is not None or not finished):
+                    return None  # made ready, and perhaps never needed
                 problem = "has no header"
             except FileNotFoundError:
                 if later is None:
