@@ -1,6 +1,6 @@
 """The training of the demo: torchrun under `rankscope run`, watched through what the trainer itself tells."""
 
-import shutil
+import os
 import sys
 import time
 from pathlib import Path
@@ -31,6 +31,8 @@ def train(plan: Plan, screen: Screen) -> None:
         **_ENVIRONMENT,
         "RANKSCOPE_SPOOL": str(plan.spool.absolute()),
         "RANKSCOPE": "1",
+        # This Python's own torchrun, whether its environment is active or not.
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
     }
     with Child(_command(plan), plan.log, environment) as training:
         kill = KillRank(
@@ -94,13 +96,9 @@ def _since_kill_s(time_ns: int, kill: KillRank) -> float:
 
 
 def _command(plan: Plan) -> list[str]:
-    torchrun = Path(sys.executable).with_name("torchrun")
-    found = str(torchrun) if torchrun.exists() else shutil.which("torchrun")
-    if found is None:
-        raise UserError("there is no torchrun: install PyTorch, pip install torch")
     return [
         *(sys.executable, "-m", "rankscope.app.cli", "run", "--run", plan.run, "--"),
-        *(found, "--standalone", "--nproc-per-node", str(plan.ranks), "--max-restarts", "2"),
+        *("torchrun", "--standalone", "--nproc-per-node", str(plan.ranks), "--max-restarts", "2"),
         *("-m", "rankscope.sample_data.trainers.ddp", "--out", str(plan.folder)),
         *("--steps", str(plan.steps), "--checkpoint-every", str(plan.checkpoint_every)),
         *("--eval-every", str(plan.eval_every)),
