@@ -48,8 +48,9 @@ FROM ended
 UNION ALL
 SELECT run_id, attempt, lane, incarnation, rank, host, time_ns, observed_ns, kind, failure_kind, observer, message,
        exit_code,
-       CASE WHEN failure_kind = 'planned' THEN 0 WHEN kind = 'xid' THEN 95 WHEN is_collateral THEN 12
-            WHEN kind IN ('exception', 'error_file') THEN 80 ELSE 20 END,
+       CASE WHEN failure_kind = 'planned' THEN 0 WHEN kind = 'xid' THEN 95 WHEN kind = 'nccl_warn' THEN 8
+            WHEN is_collateral THEN 12 WHEN kind IN ('exception', 'error_file') THEN 80
+            WHEN failure_kind IS NULL THEN 8 ELSE 20 END,
        source_id
 FROM told
 -- Of a process whose exit is known, the exit itself says so above.

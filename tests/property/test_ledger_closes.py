@@ -243,8 +243,8 @@ def check(con: duckdb.DuckDBPyConnection, run_id: str, oracle: Oracle) -> None:
     }
     assert found == {key: ns for key, ns in oracle.ledger().items() if ns}
     planned, minutes, total = con.execute(
-        "SELECT (SELECT sum(end_ns - begin_ns)::HUGEINT FROM d_plan WHERE run_id = $run), "
-        "(SELECT sum(ns)::HUGEINT FROM v_ledger_minute WHERE run_id = $run), "
+        "SELECT (SELECT coalesce(sum(end_ns - begin_ns), 0)::HUGEINT FROM d_plan WHERE run_id = $run), "
+        "(SELECT coalesce(sum(ns), 0)::HUGEINT FROM v_ledger_minute WHERE run_id = $run), "
         "(SELECT ledger_total_ns FROM v_run WHERE run_id = $run)",
         {"run": run_id},
     ).fetchone() or (None, None, None)

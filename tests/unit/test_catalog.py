@@ -9,8 +9,8 @@ from rankscope.analytics import catalog
 # What other parts of the project read, view by view.
 CONTRACT = {
     "v_run": "run_id status origin ranks replica_groups hosts attempts began_ns ended_ns wall_ns began_at "
-    "wall_s time_to_start_s time_to_recover_s time_to_recover_max_s failures steps_committed steps_lost ett_time "
-    "ett_capacity reference_step_ns ranks_expected ranks_reporting dropped errors as_of_ns framework backend "
+    "wall_s time_to_start_s time_to_recover_s time_to_recover_max_s failures steps_committed steps_lost "
+    "ett_time ett_capacity reference_step_ns ranks_expected ranks_reporting dropped errors as_of_ns framework backend "
     "device_kind command",
     "v_attempt": "run_id attempt launch_id restart_count world_size ranks_reporting began_ns first_step_ns "
     "ended_ns end_reason first_step last_step steps_kept steps_lost init_s",
@@ -24,8 +24,8 @@ CONTRACT = {
     "v_ledger_interval": "run_id attempt rank category begin_ns end_ns",
     "v_ledger_minute": "run_id bucket_ns category ns",
     "v_incident": "run_id incident_id attempt began_ns detected_ns recovered_ns kind verdict confidence "
-    "root_rank root_host replica_group missing_ranks pg seq held_ranks restarted_ranks detect_s quorum_s reconfigure_s "
-    "restart_s heal_s stall_s steps_lost recovered",
+    "root_rank root_host replica_group missing_ranks pg seq held_ranks restarted_ranks detect_s "
+    "quorum_s reconfigure_s restart_s heal_s stall_s steps_lost recovered",
     "v_evidence": "run_id incident_id ordinal role weight kind rank host time_ns observer message "
     "source_path",
 }
