@@ -134,8 +134,8 @@ class Failures:
         )
 
 
-def draw(scenario: Scenario, runs: int, seed: int | tuple[int, ...]) -> Failures:
-    """Failures of `runs` runs.
+def draw(scenario: Scenario, runs: range, seed: int) -> Failures:
+    """Failures of these runs, each with its own random numbers: run 7 of a seed is the same in any company.
 
     Periodic ones start at 0, so that a horizon of whole periods holds whole cycles. Gaps are drawn in units
     of the mean and places as shares of the fleet: scenarios that differ in mtbf_s or groups get the same
@@ -146,20 +146,27 @@ def draw(scenario: Scenario, runs: int, seed: int | tuple[int, ...]) -> Failures
         index = np.arange(int(np.ceil(count - 1e-9)))
         golden = (np.sqrt(5.0) - 1) / 2  # spreads evenly over any number of groups
         time, place = index * scenario.mtbf_s, (index * golden + 0.5 * golden) % 1.0
-        return Failures(np.tile(time, (runs, 1)), np.tile(place, (runs, 1)))
-    gap_rng, place_rng = np.random.default_rng(seed).spawn(2)
-    columns = int(count + 6 * np.sqrt(count) + 16)
-    gaps, place = _gaps(scenario, gap_rng, columns, runs), place_rng.random((columns, runs))
-    while gaps.sum(axis=0).min() < count:
-        gaps = np.concatenate([gaps, _gaps(scenario, gap_rng, columns, runs)])
-        place = np.concatenate([place, place_rng.random((columns, runs))])
-    return Failures(np.cumsum(gaps.T, axis=1) * scenario.mtbf_s, np.ascontiguousarray(place.T))
+        return Failures(np.tile(time, (len(runs), 1)), np.tile(place, (len(runs), 1)))
+    drawn = [_draw_run(scenario, count, np.random.default_rng((seed, run))) for run in runs]
+    longest = max(len(time) for time, _ in drawn)
+    times = [np.pad(time, (0, longest - len(time)), mode="edge") for time, _ in drawn]  # past the horizon
+    places = [np.pad(place, (0, longest - len(place))) for _, place in drawn]
+    return Failures(np.stack(times) * scenario.mtbf_s, np.stack(places))
 
 
-def _gaps(scenario: Scenario, rng: np.random.Generator, columns: int, runs: int) -> Floats:
-    """Failure by failure, so that the first ones are the same however many are drawn."""
+def _draw_run(scenario: Scenario, count: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Times in units of the mean gap, to beyond `count`, and places."""
+    gap_rng, place_rng = rng.spawn(2)
+    size = int(count + 4 * np.sqrt(count) + 8)
+    time = np.cumsum(_gaps(scenario, gap_rng, size))
+    while time[-1] < count:
+        time = np.concatenate([time, time[-1] + np.cumsum(_gaps(scenario, gap_rng, size))])
+    return time, place_rng.random(len(time))
+
+
+def _gaps(scenario: Scenario, rng: np.random.Generator, size: int) -> Floats:
     if scenario.arrivals == "exponential":
-        return rng.exponential(size=(columns, runs))
+        return rng.exponential(size=size)
     gaps = np.asarray(scenario.trace_gaps_s, dtype=float)
-    drawn: Floats = rng.choice(gaps / gaps.mean(), size=(columns, runs))
+    drawn: Floats = rng.choice(gaps / gaps.mean(), size=size)
     return drawn

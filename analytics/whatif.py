@@ -11,15 +11,17 @@ Monte Carlo with a seed (`simulate`), a given list of failures (`replay`), or a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rankscope.analytics.accounting import CATEGORIES, account
-from rankscope.analytics.scenario import DAY_S, Arrivals, Failures, Scenario, draw
+from rankscope.analytics.scenario import DAY_S, Arrivals, Failures, Floats, Scenario, draw
+from rankscope.analytics.windows import Ns
 from rankscope.ingest.vocabulary import LedgerCategory
 
 __all__ = ["Arrivals", "Band", "Failures", "Outcome", "Over", "Point", "Result", "Scenario", "curve",
@@ -27,7 +29,8 @@ __all__ = ["Arrivals", "Band", "Failures", "Outcome", "Over", "Point", "Result",
 
 Over = Literal["mtbf", "groups", "checkpoint", "restart", "detection", "size"]
 
-_RUNS_AT_ONCE = 32  # keeps the arrays of a chunk within the cache
+_RUNS_AT_ONCE = 32
+_FAILURES_AT_ONCE = 100_000  # keeps the arrays of a chunk within the cache, or at least the memory
 _CURVE_RUNS = 8
 _CURVE_FAILURES = 300  # of each run
 _NORMAL_P95 = 1.6449
@@ -96,18 +99,16 @@ def simulate(scenario: Scenario, runs: int = 1000, seed: int = 0) -> Result:
         raise ValueError("runs must be at least 1")
     if scenario.arrivals == "periodic":
         runs = 1
-    chunks = [
-        draw(scenario, min(_RUNS_AT_ONCE, runs - first), (seed, first))
-        for first in range(0, runs, _RUNS_AT_ONCE)
-    ]
-    return _result(scenario, chunks)
+    together = int(np.clip(_FAILURES_AT_ONCE * scenario.mtbf_s / scenario.horizon_s, 1, _RUNS_AT_ONCE))
+    parts = [range(first, min(first + together, runs)) for first in range(0, runs, together)]
+    return _result(scenario, parts, lambda part: draw(scenario, part, seed))
 
 
 def replay(scenario: Scenario, failures: Failures) -> Result:
     """The outcome under given failures: one run's (1-D), or many runs' (runs × n)."""
     runs = failures.as_runs()
-    firsts = range(0, len(runs.time_s), _RUNS_AT_ONCE)
-    return _result(scenario, [runs.rows(first, _RUNS_AT_ONCE) for first in firsts])
+    parts = [range(first, first + _RUNS_AT_ONCE) for first in range(0, len(runs.time_s), _RUNS_AT_ONCE)]
+    return _result(scenario, parts, lambda part: runs.rows(part.start, len(part)))
 
 
 def curve(scenario: Scenario, over: Over, points: Sequence[float], seed: int = 0) -> list[Point]:
@@ -132,14 +133,14 @@ def _point(value: float, scenario: Scenario, seed: int) -> Point:
     if scenario.arrivals == "periodic":
         runs = 1
     short = replace(scenario, days=days)
-    failures = draw(short, runs, seed)
+    failures = draw(short, range(runs), seed)
     scale = float(np.sqrt(days / scenario.days))
     capacity, time = _ratios(account(short, failures))
     twin, _ = _ratios(account(short.synchronous(), failures))
     return Point(value, _scaled(capacity, scale), _scaled(twin, scale), _scaled(time, scale))
 
 
-def _scaled(values: npt.NDArray[np.float64], scale: float) -> Band:
+def _scaled(values: Floats, scale: float) -> Band:
     mean = float(values.mean())
     half = _NORMAL_P95 * scale * float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return Band(mean, max(0.0, mean - half), mean, min(1.0, mean + half))
@@ -170,32 +171,49 @@ def _with(scenario: Scenario, over: Over, value: float) -> Scenario:
     raise ValueError(f"there is no curve over {over!r}")
 
 
-def _result(scenario: Scenario, chunks: list[Failures]) -> Result:
-    counts = [(chunk.time_s < scenario.horizon_s).sum(axis=1) for chunk in chunks]
-    return Result(
-        scenario,
-        sum(len(count) for count in counts),
-        float(np.concatenate(counts).mean()),
-        _outcome(scenario, chunks),
-        _outcome(scenario.synchronous(), chunks),
-    )
+def _result(scenario: Scenario, parts: list[range], failures_of: Callable[[range], Failures]) -> Result:
+    twin = scenario.synchronous()
+
+    def run(part: range) -> tuple[list[int], dict[LedgerCategory, Ns], dict[LedgerCategory, Ns]]:
+        failures = failures_of(part)
+        counts: list[int] = (failures.time_s < scenario.horizon_s).sum(axis=1).tolist()
+        return counts, account(scenario, failures), account(twin, failures)
+
+    counts: list[int] = []
+    isolated, synchronous = _Sum(), _Sum()
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # sorting and searching leave the lock alone
+        for count, ledger, twin_ledger in threads.map(run, parts):
+            counts += count
+            isolated.add(ledger)
+            synchronous.add(twin_ledger)
+    return Result(scenario, len(counts), sum(counts) / len(counts), isolated.outcome(), synchronous.outcome())
 
 
-def _outcome(scenario: Scenario, chunks: list[Failures]) -> Outcome:
-    ledgers = [account(scenario, chunk) for chunk in chunks]
-    ratios = [_ratios(ledger) for ledger in ledgers]
-    totals = {category: sum(int(ledger[category].sum()) for ledger in ledgers) for category in CATEGORIES}
-    return Outcome(
-        _band(np.concatenate([capacity for capacity, _ in ratios])),
-        _band(np.concatenate([time for _, time in ratios])),
-        totals,
-        sum(totals.values()),
-    )
+class _Sum:
+    """Ledgers of many runs, chunk by chunk."""
+
+    def __init__(self) -> None:
+        self.ledger_ns = dict.fromkeys(CATEGORIES, 0)
+        self.capacity: list[Floats] = []
+        self.time: list[Floats] = []
+
+    def add(self, ledger: dict[LedgerCategory, Ns]) -> None:
+        capacity, time = _ratios(ledger)
+        self.capacity.append(capacity)
+        self.time.append(time)
+        for category, ns in ledger.items():
+            self.ledger_ns[category] += sum(ns.tolist())  # Python's integers: all runs may pass 2**63
+
+    def outcome(self) -> Outcome:
+        return Outcome(
+            _band(np.concatenate(self.capacity)),
+            _band(np.concatenate(self.time)),
+            self.ledger_ns,
+            sum(self.ledger_ns.values()),
+        )
 
 
-def _ratios(
-    ledger: dict[LedgerCategory, npt.NDArray[np.int64]],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _ratios(ledger: dict[LedgerCategory, Ns]) -> tuple[Floats, Floats]:
     """ett_capacity and ett_time of each run, as METRICS defines them."""
     total = np.sum(list(ledger.values()), axis=0)
     productive = ledger[LedgerCategory.PRODUCTIVE]
@@ -203,6 +221,6 @@ def _ratios(
     return productive / total, productive / np.maximum(there, 1)
 
 
-def _band(values: npt.NDArray[np.float64]) -> Band:
+def _band(values: Floats) -> Band:
     p5, p50, p95 = np.percentile(values, [5, 50, 95])
     return Band(float(values.mean()), float(p5), float(p50), float(p95))

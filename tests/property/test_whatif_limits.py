@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankscope.analytics.checkpoint_interval import young
+from rankscope.analytics.scenario import draw
 from rankscope.analytics.whatif import Failures, Scenario, curve, replay, simulate
 from rankscope.ingest.vocabulary import LedgerCategory as C
 
@@ -126,3 +127,13 @@ def test_a_curve_says_what_the_full_simulation_says() -> None:
 def test_what_makes_no_sense_is_named(name: str) -> None:
     with pytest.raises(ValueError, match=name):
         Scenario(**{name: -1})  # type: ignore[arg-type]
+
+
+def test_a_run_is_the_same_in_any_company() -> None:
+    few, more = (simulate(replace(FLEET, days=2), runs, seed=3) for runs in (1, 40))
+    alone = few.isolated.ett_capacity.mean
+    assert few.isolated.ett_capacity.p5 == alone
+    drawn = [draw(replace(FLEET, days=2), runs, seed=3) for runs in (range(40), range(7, 8))]
+    width = min(drawn[0].time_s.shape[1], drawn[1].time_s.shape[1])
+    assert (drawn[0].time_s[7, :width] == drawn[1].time_s[0, :width]).all()
+    assert more.runs == 40 and few.runs == 1
