@@ -8,6 +8,7 @@ import duckdb
 from rankscope.ingest.decode import Process
 from rankscope.ingest.processes import is_alive
 from rankscope.ingest.registry import Identity, Registry
+from rankscope.ingest.ring import recover
 from rankscope.ingest.spool import StreamName
 from rankscope.ingest.store import source_id
 from rankscope.ingest.stream import Stream
@@ -52,6 +53,16 @@ class Reading:
         else:
             clocks = (segment.wall_ns, segment.mono_ns)
             self.dead = not is_alive(self.identity.pid, self.identity.start_ns, clocks)
+        if self.dead:
+            self._recover_ring()
+
+    def _recover_ring(self) -> None:
+        """Let what its process left in its ring of last collectives become the end of its stream."""
+        try:
+            if recover(self.stream.spool / self.stream.name):
+                self.stream.look_for_more()
+        except OSError as error:
+            self.stream.complain(f"its ring of collectives cannot be read ({error.strerror})")
 
     @property
     def state(self) -> tuple[object, ...]:
