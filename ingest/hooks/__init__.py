@@ -29,6 +29,8 @@ class Hook:
 HOOKS: Final = (
     Hook("exceptions", ""),
     Hook("distributed", "torch.distributed.distributed_c10d"),
+    Hook("flight_recorder", "torch.distributed.distributed_c10d"),
+    Hook("functional", "torch.distributed._functional_collectives"),
     Hook("ddp", "torch.nn.parallel.distributed"),
     Hook("fsdp", "torch.distributed.fsdp.fully_sharded_data_parallel"),
     Hook("fsdp", "torch.distributed.fsdp._fully_shard._fully_shard"),
@@ -38,6 +40,11 @@ HOOKS: Final = (
     Hook("checkpoint", "torch.serialization"),
     Hook("checkpoint", "torch.distributed.checkpoint.state_dict_saver"),
     Hook("checkpoint", "torch.distributed.checkpoint.state_dict_loader"),
+    Hook("torchft", "torchft.manager"),
+    Hook("torchtitan", "torchtitan.observability.structured_logger.structured_logging"),
+    Hook("huggingface", "transformers.trainer"),
+    Hook("lightning", "lightning.pytorch.trainer.trainer"),
+    Hook("lightning", "pytorch_lightning.trainer.trainer"),
     Hook("torchelastic", "torch.distributed.elastic.agent.server.local_elastic_agent"),
 )
 

@@ -1,16 +1,18 @@
 """Run any command as a child: what it does passes through, and how it ends is recorded."""
 
+import functools
 import os
 import shutil
 import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rankscope.ingest.errors import UserError
 from rankscope.ingest.launcher.exits import Exit
 from rankscope.ingest.launcher.failures import record_exit
-from rankscope.ingest.launcher.ranks import rank_of
+from rankscope.ingest.launcher.ranks import StrangerWatch
 from rankscope.ingest.recorder import Recorder
 
 _PASSED_ON = frozenset(
@@ -29,12 +31,17 @@ def supervise(command: Sequence[str], recorder: Recorder, spool: Path) -> int:
     Raises:
         UserError: there is no such command.
     """
+    identity = recorder.identity
+    strangers = StrangerWatch(
+        spool / identity.run_id, identity.launch_id, functools.partial(_stranger_left, recorder)
+    )
     program = shutil.which(command[0])
     if program is None:
         raise UserError(f"there is no command {command[0]!r} to run: give its path, or see $PATH", status=127)
     pid = os.posix_spawn(
         program, list(command), os.environ, setsigmask=(), setsigdef=(signal.SIGPIPE, signal.SIGXFSZ)
     )
+    strangers.start()
     while True:
         info = signal.sigwaitinfo(_PASSED_ON | {signal.SIGCHLD})
         if info.si_signo != signal.SIGCHLD:
@@ -47,5 +54,12 @@ def supervise(command: Sequence[str], recorder: Recorder, spool: Path) -> int:
         if done is None:
             continue
         code = done.si_status if done.si_code == os.CLD_EXITED else -done.si_status
-        record_exit(recorder, Exit(pid, now, code), rank=rank_of(spool / recorder.identity.run_id, pid))
+        strangers.stop()
+        rank = strangers.ranks.get(pid, {}).get("rank")
+        record_exit(recorder, Exit(pid, now, code), rank=rank)
         return code if code >= 0 else 128 - code
+
+
+def _stranger_left(recorder: Recorder, identity: dict[str, Any], exit_: Exit) -> None:
+    """A rank ended that something else had started: when is known, how is not."""
+    record_exit(recorder, exit_, rank=identity["rank"], restart_count=identity["restart_count"])

@@ -57,7 +57,7 @@ def status_of(pid: int) -> int | None:
 
 
 class ExitWatch(Generic[W]):
-    """Watches children of this process from a thread of its own. Raises OSError on Linux before 5.3."""
+    """Watches processes of this host from a thread of its own. Raises OSError on Linux before 5.3."""
 
     def __init__(self, on_exit: Callable[[W, Exit], None]) -> None:
         self._on_exit = on_exit
@@ -69,16 +69,17 @@ class ExitWatch(Generic[W]):
         self._thread = threading.Thread(target=self._watch, name="rankscope-exits", daemon=True)
         self._thread.start()
 
-    def add(self, pid: int, worker: W, returncode: Callable[[], int | None]) -> None:
-        """Watch a child.
+    def add(self, pid: int, worker: W, returncode: Callable[[], int | None] | None) -> None:
+        """Watch a process.
 
         Args:
-            returncode: what its parent object knows, for when the parent reaped it first.
+            returncode: for a child, what its parent object knows, for when that reaped it first. None: it
+                is no child of ours, and its exit code cannot be known.
         """
         try:
             fd = os.pidfd_open(pid)
         except ProcessLookupError:  # it ended, and was reaped, before we looked
-            self._on_exit(worker, Exit(pid, time.time_ns(), returncode()))
+            self._on_exit(worker, Exit(pid, time.time_ns(), returncode() if returncode else None))
             return
         self._selector.register(fd, selectors.EVENT_READ, (pid, worker, returncode))
 
@@ -98,7 +99,7 @@ class ExitWatch(Generic[W]):
                     continue
                 self._selector.unregister(key.fd)
                 pid, worker, returncode = key.data
-                code = _code_of(pid, returncode)
+                code = _code_of(pid, returncode) if returncode is not None else None
                 os.close(key.fd)
                 self._on_exit(worker, Exit(pid, now, code))
             if self._stopping and not ready:

@@ -52,9 +52,9 @@ def record_exit(
         observer="launcher",
         **common,
     )
-    if exit_.code == 0:
-        return
-    if exit_.code is not None and exit_.code < 0:
+    if exit_.code is None or exit_.code == 0:
+        return  # all was well, or nobody can say that it was not
+    if exit_.code < 0:
         common["signal"] = signal_name(-exit_.code)
     if ended_by_launcher:
         common["ended_by"] = "launcher"
@@ -99,8 +99,6 @@ def _written_ns(path: Path, stamp: object) -> int:
 def _exit_kind(exit_: Exit, ended_by_launcher: bool) -> FailureKind | None:
     if ended_by_launcher:
         return None  # what ended it is not its own failure
-    if exit_.code is None:
-        return FailureKind.UNKNOWN
-    if -exit_.code in (signal.SIGTERM, signal.SIGINT):
+    if exit_.code is not None and -exit_.code in (signal.SIGTERM, signal.SIGINT):
         return FailureKind.PLANNED
     return FailureKind.CRASH
