@@ -19,7 +19,8 @@ help:
 	@echo 'make test     the whole test suite, browser included'
 	@echo 'make check    ruff and mypy'
 	@echo 'make bench    what recording and collecting cost'
-	@echo 'make docs     write again what in docs/ is made from the code, and the pictures'
+	@echo 'make docs     write again what in docs/ is made from the code'
+	@echo 'make pictures take the pictures in docs/images/ again, of a run trained for them'
 	@echo 'make wheel    source archive and wheel, in dist/'
 	@echo 'make clean    remove what was made here; runs and stores stay'
 
@@ -69,8 +70,15 @@ bench: $(READY)
 	@$(BIN)/python -m tests.bench
 
 .PHONY: docs
-docs: $(READY) browser
+docs: $(READY)
 	@$(BIN)/python docs/generate.py
+
+# In a folder of its own, so that a picture shows no path of this machine.
+.PHONY: pictures
+pictures: $(READY) browser
+	@here="$$PWD" folder=$$(mktemp -d) && cd "$$folder" && trap 'rm -rf "$$folder"' EXIT && \
+	"$$here/$(BIN)/rankscope" demo --run demo --store rankscope.duckdb && \
+	"$$here/$(BIN)/python" "$$here/docs/screenshots.py" rankscope.duckdb --run demo --readme
 
 .PHONY: wheel
 wheel: $(READY)

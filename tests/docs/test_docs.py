@@ -60,7 +60,8 @@ def test_every_view_is_documented(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+    text = page.read_text()
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) + re.findall(r'src(?:set)?="([^"]+)"', text)
     local = [target for target in targets if not target.startswith(("http:", "https:"))]
     assert [target for target in local if not (page.parent / target).exists()] == []
 
