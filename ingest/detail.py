@@ -8,9 +8,6 @@ their first steps), or `ring` (in full only for the first steps); without it `al
 import os
 from typing import Final
 
-from rankscope.ingest.layout import NO_STEP
-from rankscope.ingest.pen import EVERY_STEP
-
 FIRST_STEPS: Final = 20
 SAMPLED_EVERY: Final = 1024
 ALL_UP_TO: Final = 64  # ranks
@@ -25,11 +22,7 @@ class Detail:
             asked = "all" if (world_size or 1) <= ALL_UP_TO else "sampled"
         is_sampled = asked == "sampled" and rank >= 0 and rank % SAMPLED_EVERY == 0
         self.needs_ring = asked != "all" and not is_sampled
-        self.is_settled = not self.needs_ring
 
     def from_step(self, number: int) -> int:
-        """The first step that is not kept in full, once the first step is known."""
-        if number == NO_STEP:
-            return EVERY_STEP
-        self.is_settled = True
+        """The first step that is not kept in full, when `number` is the first step."""
         return number + FIRST_STEPS

@@ -33,8 +33,11 @@ from rankscope.ingest.vocabulary import InitPhase, SpanCategory
 
 T = TypeVar("T")
 _now = time.monotonic_ns
-_bits = struct.Struct("<d")
-_as_integer = struct.Struct("<q")
+_bits = struct.Struct("<d").pack
+_as_integer = struct.Struct("<q").unpack
+# As plain values: an enum's members cost more to reach and to compare than a record does.
+_STEP, _SCALAR, _ERROR = str(SpanCategory.STEP), int(Kind.SCALAR), int(Flag.ERROR)
+_COMMITTED, _NOT_COMMITTED = int(Flag.COMMITTED), int(Flag.NOT_COMMITTED)
 
 
 class Recorder:
@@ -54,7 +57,7 @@ class Recorder:
         self.explicit_steps = False  # the trainer calls step() itself
         self._writer = writer
         self._pulse = pulse
-        self._detail = detail
+        self._settle = detail.from_step if detail is not None and detail.needs_ring else None
         self._pen = writer.pen if writer is not None else blunt_pen()
         self._to_wall = time.time_ns() - time.monotonic_ns()
         # The pen's own methods, not ours that call them: each call less is a tenth of what a record costs.
@@ -74,9 +77,12 @@ class Recorder:
 
     @step_number.setter
     def step_number(self, number: int) -> None:
-        self._pen.step = number if -(2**31) <= number < 2**31 else NO_STEP
-        if self._detail is not None and not self._detail.is_settled:
-            self._pen.full_until = self._detail.from_step(self._pen.step)
+        try:
+            self._pen.step = number if -(2**31) <= number < 2**31 else NO_STEP
+        except TypeError:  # not a number
+            return
+        if self._settle is not None and number != NO_STEP:
+            self._pen.full_until, self._settle = self._settle(number), None
 
     def span(self, category: str, name: str = "", step: int | None = None, **attrs: Any) -> "Span":
         """Something with a begin and an end, as context manager or decorator. See SpanCategory."""
@@ -139,9 +145,9 @@ class Recorder:
         if writer is None:
             return
         try:
-            bits = _as_integer.unpack(_bits.pack(value))[0]
+            (bits,) = _as_integer(_bits(value))
             number = self._pen.step if step is None else step if -(2**31) <= step < 2**31 else NO_STEP
-            writer.record(Kind.SCALAR, _now(), a=bits, name=writer.intern(name), step=number)
+            self._pen.record(_SCALAR, _now(), bits, 0, 0, 0, writer.intern(name), 0, number)
         except Exception:
             self._pen.drop()
 
@@ -217,7 +223,7 @@ class Span(contextlib.ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._recorder.end(self._token, 0 if kind is None or kind is StopIteration else Flag.ERROR)
+        self._recorder.end(self._token, 0 if kind is None or kind is StopIteration else _ERROR)
 
 
 class Step:
@@ -234,17 +240,19 @@ class Step:
 
     def __enter__(self) -> Self:
         self._recorder.step_number = self.number
-        self._token = self._recorder.begin(SpanCategory.STEP, step=self.number)
+        self._token = self._recorder.begin(_STEP, "", self.number)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        flags = Flag.NOT_COMMITTED | Flag.ERROR if kind is not None else (
-            Flag.COMMITTED if self._committed else Flag.NOT_COMMITTED
-        )  # fmt: skip
-        self._recorder.end(self._token, flags)
-        self._recorder.step_number = self.number + 1 if flags == Flag.COMMITTED else self.number
+        if kind is not None:
+            self._recorder.end(self._token, _NOT_COMMITTED | _ERROR)
+        elif not self._committed:
+            self._recorder.end(self._token, _NOT_COMMITTED)
+        else:
+            self._recorder.end(self._token, _COMMITTED)
+            self._recorder.step_number = self.number + 1
 
 
 _current: Recorder | None = None

@@ -21,7 +21,6 @@ from rankscope.ingest.layout import (
     CHUNK_BYTES,
     DROPPED_OFFSET,
     MARKER_OFFSET,
-    NO_STEP,
     RECORD_SIZE,
     SLOTS,
     Kind,
@@ -67,6 +66,7 @@ class SegmentWriter:
         self._full = False
         self._wake, self._fast = wake, fast
         self.pen = self._new_pen()
+        self.record = self.pen.record
         self._slots = iter(self.pen)
         folder.mkdir(parents=True, exist_ok=True)
         self.ring: Ring | None = None
@@ -76,13 +76,6 @@ class SegmentWriter:
         self._point(self._current)
 
     # --- records -----------------------------------------------------------------------------------------
-
-    def record(
-        self, kind: int, t: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, name: int = 0, pg: int = 0,
-        step: int = NO_STEP, attr: int = 0, tag: int = 0, flags: int = 0,
-    ) -> int:  # fmt: skip
-        """Publish one record; returns its slot, -1 when it was dropped. See layout.Kind for the fields."""
-        return self.pen.record(kind, t, a, b, c, d, name, pg, step, attr, tag, flags)
 
     @property
     def dropped(self) -> int:
