@@ -24,7 +24,7 @@ help:
 	@echo 'make wheel    source archive and wheel, in dist/'
 	@echo 'make clean    remove what was made here; runs and stores stay'
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml setup.py ingest/_fast.c
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo 'Rankscope needs Python 3.11 or newer: name one, make PYTHON=python3.12 ...' >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
@@ -46,7 +46,9 @@ dash: $(READY)
 
 .PHONY: browser
 browser:
-	@command -v chromium chromium-browser google-chrome >/dev/null && exit 0; \
+	@for name in chromium chromium-browser google-chrome; do \
+	    command -v $$name >/dev/null && exit 0; \
+	done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo 'installing chromium'; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \

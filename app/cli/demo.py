@@ -44,8 +44,9 @@ def run(args: argparse.Namespace) -> int:
         kill_step=args.kill_step,
         quick=args.quick,
     )
-    # Being told to end is the same as Ctrl-C: children are ended in order.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Being told to end is the same as Ctrl-C, which shells switch off for what runs in the background.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         return _demonstrate(plan, args.port if args.serve else None)
     print("stopped", file=sys.stderr)
