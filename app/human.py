@@ -14,16 +14,18 @@ def seconds(value: float | None) -> str:
         return "−" + seconds(-value)
     if value == 0:
         return f"0{_THIN}s"
+    if value < 1e-6:
+        return f"{value * 1e9:.0f}{_THIN}ns"
     if value < 0.001:
         return f"{value * 1e6:.0f}{_THIN}µs"
     if value < 0.9995:
         return f"{value * 1e3:.3g}{_THIN}ms"
     if value < 99.95:
         return f"{value:.3g}{_THIN}s"
-    if value < 3600:
+    if value < 3599.5:
         minutes, rest = divmod(round(value), 60)
         return f"{minutes}{_THIN}min" + (f" {rest:02d}{_THIN}s" if rest else "")
-    if value < 86400:
+    if value < 86370:
         hours, rest = divmod(round(value / 60), 60)
         return f"{hours}{_THIN}h" + (f" {rest:02d}{_THIN}min" if rest else "")
     days, rest = divmod(round(value / 3600), 24)

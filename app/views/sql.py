@@ -1,68 +1,15 @@
 """SQL: any question that the pages do not answer, over the documented views, read-only."""
 
-import time
-from functools import cache
-from importlib import resources
-
 import pyarrow as pa
-import pyarrow.compute as pc
 import streamlit as st
 
 from rankscope.app import human, shell
+from rankscope.app.console import ROW_LIMIT, TIME_LIMIT_S, displayable, examples, run_sql
 from rankscope.app.db import Answer, ask, store
 from rankscope.app.markup import div, span, tag
 from rankscope.app.parts.schema import schema
 from rankscope.app.state import put, where
 from rankscope.ingest.errors import UserError
-from rankscope.ingest.sqltext import check_reads_only
-
-ROW_LIMIT = 10_000
-TIME_LIMIT_S = 20.0
-
-
-@cache
-def examples() -> dict[str, str]:
-    """Title -> SQL, from analytics/queries/examples; the first line of each file is its title."""
-    found: dict[str, str] = {}
-    folder = resources.files("rankscope.analytics") / "queries" / "examples"
-    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if file.name.endswith(".sql"):
-            title, _, sql = file.read_text().partition("\n")
-            found[title.removeprefix("-- ")] = sql.strip()
-    return found
-
-
-def limited(sql: str) -> str:
-    """`sql` cut to one row more than the limit, so that a cut is noticed.
-
-    Raises:
-        UserError: it is not one statement that only reads.
-    """
-    text = sql.strip().rstrip(";").strip()
-    check_reads_only(text)
-    return f"SELECT * FROM (\n{text}\n) LIMIT {ROW_LIMIT + 1}"
-
-
-def run_sql(sql: str, run: str | None) -> tuple[pa.Table, float]:
-    """The result, at most ROW_LIMIT + 1 rows, and the seconds it took.
-
-    Raises:
-        UserError: refused, wrong, or too slow; in one line.
-    """
-    params = {"run": run} if run and "$run" in sql else {}
-    began = time.perf_counter()
-    table = store().query_untrusted(limited(sql), params, time_limit_s=TIME_LIMIT_S)
-    return table, time.perf_counter() - began
-
-
-def displayable(table: pa.Table) -> pa.Table:
-    """Integers beyond 2^53, such as times in nanoseconds, as text: a browser's numbers would round them."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_integer(field.type) or pa.types.is_decimal(field.type):
-            high = pc.max(pc.abs(table.column(place))).as_py()
-            if high is not None and high > 2**53:
-                table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
-    return table
 
 
 def _editor(run: str | None) -> str:
@@ -100,7 +47,7 @@ def _editor(run: str | None) -> str:
 
 def _result(sql: str, run: str | None) -> None:
     try:
-        table, took_s = run_sql(sql, run)
+        table, took_s = run_sql(store(), sql, run)
     except UserError as error:
         st.html(
             div(

@@ -17,7 +17,27 @@ from rankscope.app.shell import panel
 
 _MINUTE = 60.0
 _SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1200, 1800, 2700, 3600)
-_LONG = (60, 120, 180, 300, 420, 600, 900, 1080, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800)
+_LONG = (
+    10,
+    20,
+    30,
+    60,
+    120,
+    180,
+    300,
+    420,
+    600,
+    900,
+    1080,
+    1800,
+    3600,
+    7200,
+    14400,
+    28800,
+    86400,
+    172800,
+    604800,
+)
 _SIZES = (*(2**k for k in range(2, 17)), 98_304, 131_072)
 _GROUPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _CURVE_POINTS = 25
@@ -41,8 +61,14 @@ _OVER: dict[str, tuple[Over, str]] = {
 }
 
 
+def _words(value: float) -> str:
+    return human.seconds(value).replace(
+        "\u2009", " "
+    )  # the address holds it, and plain blanks look better there
+
+
 def _or_none(value: float) -> str:
-    return "in restart" if value == 0 else human.seconds(value)
+    return "in restart" if value == 0 else _words(value)
 
 
 def _nearest(options: tuple[int, ...], value: float | None, default: int) -> int:
@@ -81,33 +107,27 @@ def _controls() -> Scenario:
         human.count,
         "Groups that go on without one that failed. 1: none do.",
     )
-    mtbf = _slider(
-        "Time between failures", _LONG, "mtbf", human.seconds, "Anywhere in the fleet, on average."
-    )
-    detect = _slider(
-        "Detection", (0, *_SECONDS), "detect", human.seconds, "From the failure until it is noticed."
-    )
+    mtbf = _slider("Time between failures", _LONG, "mtbf", _words, "Anywhere in the fleet, on average.")
+    detect = _slider("Detection", (0, *_SECONDS), "detect", _words, "From the failure until it is noticed.")
     restart = _slider(
         "Restart",
         _SECONDS,
         "restart",
-        human.seconds,
+        _words,
         "From noticing until the failed group, or all, train again.",
     )
     stall = _slider(
         "Stall of the survivors",
         (0, *_SECONDS),
         "stall",
-        human.seconds,
+        _words,
         "Quorum and reconfiguration, with groups.",
     )
     checkpoint = _slider(
         "Checkpoint interval", (0, *_LONG), "checkpoint", _or_none,
         "Training between saves. 'in restart': lost work is part of the restart time already.",
     )  # fmt: skip
-    write = _slider(
-        "Blocking save", (0, *_SECONDS), "write", human.seconds, "Time that a save stops training."
-    )
+    write = _slider("Blocking save", (0, *_SECONDS), "write", _words, "Time that a save stops training.")
     arrivals = st.segmented_control(
         "Failures come", ["at random", "periodically"], default="periodically", required=True, key="arrivals",
         bind="query-params",
