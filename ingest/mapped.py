@@ -52,8 +52,12 @@ class MappedFile:
         """Where a slot lies in the file."""
         return self.header_size + slot % self.slots * RECORD_SIZE
 
-    def seal(self, strings: list[str]) -> bool:
-        """Finish the header with the texts known by now; False when they have no room."""
+    def seal(self, strings: list[str], clocks: tuple[int, int] | None = None) -> bool:
+        """Finish the header with the texts known by now; False when they have no room.
+
+        Args:
+            clocks: wall and monotonic clock of the process whose records these are; by default those of now.
+        """
         more = "".join(", " + json.dumps(text) for text in strings[self._described :]).encode() + b"]}"
         at, length = HEADER.size + len(self._text), len(self._text) + len(more)
         if at + len(more) > self.header_size:
@@ -61,7 +65,7 @@ class MappedFile:
         self.map[at : at + len(more)] = more
         head = HEADER.pack(
             MAGIC, RECORD_SIZE, 0, self.header_size, self.index, self.slots, self.index * self.slots,
-            time.time_ns(), time.monotonic_ns(), 0, os.getpid(), length,
+            *(clocks or (time.time_ns(), time.monotonic_ns())), 0, os.getpid(), length,
         )  # fmt: skip
         dropped = self.map[48:56]
         self.map[8 : HEADER.size] = head[8:48] + dropped + head[56:]

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -91,9 +92,12 @@ class Recorder:
     def step(self, number: int | None = None) -> "Step":
         """One optimizer step; without a number, the one after the last."""
         self.explicit_steps = True
-        if number is None:
-            number = self.step_number if self.step_number != NO_STEP else 0
-        return Step(self, number)
+        if number is not None:
+            try:
+                return Step(self, index(number))
+            except TypeError:
+                self._pen.drop()
+        return Step(self, max(self._pen.step, 0))
 
     def data(self, iterable: Iterable[T]) -> Iterator[T]:
         """The items of `iterable`; waiting for each is recorded as data wait of the step about to begin."""

@@ -9,16 +9,19 @@ copied once, also when who copies is killed: see layout.py for how the ring's st
 """
 
 import contextlib
+import glob
+import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from rankscope.ingest.layout import (
+    CHUNK,
     DROPPED_OFFSET,
     HEADER,
     MAGIC,
+    MARKER_OFFSET,
     RECORD,
     RECORD_SIZE,
     RING_SLOTS,
@@ -92,7 +95,7 @@ def recover(stream: Path) -> int:
                 RECORD.unpack_from(ring, header_size + place * RECORD_SIZE)[_MARKER]
                 for place in range(RING_SLOTS)
             )
-            copied = _copy(ring, header_size, max(markers), end.claim, end.publish, save, end.room)
+            copied = _copy(ring, header_size, max(markers), end.claim, end.publish, save)
     ring_path.unlink(missing_ok=True)
     return copied
 
@@ -104,12 +107,11 @@ def _copy(
     claim: Callable[[], int],
     publish: Callable[[int, bytes], bool],
     save: Callable[[int, int], None] = lambda start, stop: None,
-    room: int = RING_SLOTS,
 ) -> int:
     """Copy records up to slot `head` of the ring into a stream, each with its intent written down first."""
     state_at = header_size - RING_STATE.size
     done, _ = RING_STATE.unpack_from(ring, state_at)
-    start = max(done, head - min(RING_SLOTS, room))
+    start = max(done, head - RING_SLOTS)
     if start > done:
         overrun = int.from_bytes(ring[DROPPED_OFFSET : DROPPED_OFFSET + 8], "little") + start - done
         ring[DROPPED_OFFSET : DROPPED_OFFSET + 8] = overrun.to_bytes(8, "little")
@@ -164,59 +166,85 @@ def _settle_intent(ring: bytearray, header_size: int, end: "_End") -> None:
         RING_STATE.pack_into(ring, at, done + 1, 0)
 
 
-@dataclass
-class _Part:
-    """A segment file of a stream."""
-
-    index: int
-    file: Any
-    header_size: int
-
-    def marker(self, slot: int) -> int:
-        at = self.header_size + slot % SLOTS * RECORD_SIZE
-        return int.from_bytes(os.pread(self.file.fileno(), RECORD_SIZE, at)[-4:], "little")
-
-
 class _End:
-    """The end of a stream whose process is gone: the free slots of its last segment."""
+    """The end of a stream whose process is gone."""
 
     def __init__(self, stream: Path) -> None:
+        self._stream = stream
         self._parts: dict[int, _Part] = {}
-        for path in stream.parent.glob(f"{stream.name}.*.seg"):
-            file = path.open("r+b")
-            magic, _, _, size, index, *_ = HEADER.unpack(file.read(HEADER.size).ljust(HEADER.size, b"\0"))
-            if magic == MAGIC:
-                self._parts[index] = _Part(index, file, size)
+        for path in stream.parent.glob(f"{glob.escape(stream.name)}.*.seg"):
+            part = _Part(path)
+            if part.is_sealed:
+                self._parts[part.index] = part
             else:
-                file.close()  # made for later use
+                part.file.close()  # made for later use
         self._last = max(self._parts, default=-1)
         self._next = (self._last + 1) * SLOTS
         if self._last >= 0:
             part = self._parts[self._last]
-            while self._next > self._last * SLOTS and part.marker(self._next - 1) != self._next & 0xFFFFFFFF:
+            while self._next > self._last * SLOTS and not part.is_published(self._next - 1):
                 self._next -= 1
-
-    @property
-    def room(self) -> int:
-        """Slots that are free."""
-        return (self._last + 1) * SLOTS - self._next
 
     def claim(self) -> int:
         self._next += 1
         return self._next - 1
 
     def publish(self, slot: int, body: bytes) -> bool:
-        part = self._parts[self._last]
-        at = part.header_size + slot % SLOTS * RECORD_SIZE
-        os.pwrite(part.file.fileno(), body[:-4], at)
-        os.pwrite(part.file.fileno(), body[-4:], at + RECORD_SIZE - 4)
+        if self._last < 0:
+            return False  # there is nothing to add to
+        index = slot // SLOTS
+        if index not in self._parts:
+            self._parts[index] = self._parts[self._last].follower(self._stream)
+            self._last = index
+        part = self._parts[index]
+        at = part.at(slot)
+        os.pwrite(part.file.fileno(), body[:MARKER_OFFSET], at)
+        os.pwrite(part.file.fileno(), body[MARKER_OFFSET:], at + MARKER_OFFSET)
         return True
 
     def is_published(self, slot: int) -> bool:
         """Whether a record is there, or was: files are deleted once they are read."""
         part = self._parts.get(slot // SLOTS)
-        return slot // SLOTS < self._last if part is None else part.marker(slot) == (slot + 1) & 0xFFFFFFFF
+        return slot // SLOTS < self._last if part is None else part.is_published(slot)
 
     def close(self) -> None:
         for part in self._parts.values():
             part.file.close()
+
+
+class _Part:
+    """A segment file of a stream."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("r+b")
+        head = self.file.read(HEADER.size).ljust(HEADER.size, b"\0")
+        magic, _, _, self.header_size, self.index, _, _, wall, mono, _, _, self._length = HEADER.unpack(head)
+        self.is_sealed = magic == MAGIC
+        self._clocks = (wall, mono)
+
+    def at(self, slot: int) -> int:
+        where: int = self.header_size + slot % SLOTS * RECORD_SIZE
+        return where
+
+    def is_published(self, slot: int) -> bool:
+        found = os.pread(self.file.fileno(), RECORD_SIZE - MARKER_OFFSET, self.at(slot) + MARKER_OFFSET)
+        return found == ((slot + 1) & 0xFFFFFFFF).to_bytes(4, "little")
+
+    def follower(self, stream: Path) -> "_Part":
+        """Make the next file, with all texts known by the end of this one."""
+        data = os.pread(self.file.fileno(), self.header_size + SLOTS * RECORD_SIZE, 0)
+        described = json.loads(data[HEADER.size : HEADER.size + self._length])
+        texts = dict(enumerate(described["strings"]))
+        chunks: dict[int, list[bytes]] = {}
+        for number, _, count, payload, length, kind, _, _ in CHUNK.iter_unpack(data[self.header_size :]):
+            if kind == Kind.STRING:
+                parts = chunks.setdefault(number, [])
+                parts.append(payload[:length])
+                if len(parts) == count:
+                    texts[number] = b"".join(parts).decode(errors="replace")
+        path = stream.with_name(f"{stream.name}.{self.index + 1}.seg")
+        path.unlink(missing_ok=True)
+        strings = [texts.get(number, "?") for number in range(max(texts) + 1)]
+        made = MappedFile(path, self.index + 1, described["identity"], strings)
+        made.seal(strings, self._clocks)
+        return _Part(path)

@@ -1,4 +1,4 @@
-"""What a stream says, read in plain Python from layout.py alone: slow, simple, and nothing of the collector's.
+"""What a stream says, read in plain Python from layout.py alone: slow, and nothing of the collector's.
 
 stream = read_stream(next(spool.glob("run/*.0.seg")))
 stream.of(Kind.SCALAR)[0].name
