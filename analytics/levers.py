@@ -64,6 +64,11 @@ def advice(rates: Rates, gpus: int) -> str:
     """One sentence for the person who decides."""
     first, second = levers(rates, gpus)[:2]
     if first.gpu_hours_per_day < _WORTH_IT * gpus * 24:
+        if first.ettr_then == 0:
+            return (
+                "No single improvement is enough: failures come faster than this run recovers from them, "
+                "so they have to become fewer and restarts faster at the same time."
+            )
         return (
             f"Nothing to change first: {first.ettr_now:.2%} of the time trains, and no single "
             "improvement would give back a tenth of a per cent."

@@ -123,6 +123,11 @@ def test_advice_where_nothing_pays() -> None:
     assert advice(quiet, gpus=8).startswith("Nothing to change first: 99.99% of the time trains")
 
 
+def test_advice_where_no_single_change_is_enough() -> None:
+    hopeless = Rates.of(failures_per_day=400, restart_s=900, checkpoint_interval_s=600, checkpoint_write_s=10)
+    assert advice(hopeless, gpus=8).startswith("No single improvement is enough")
+
+
 @pytest.mark.parametrize("write_s", [10.0, 60.0])
 def test_simulated_optimum_is_dalys_where_failures_are_exponential(write_s: float) -> None:
     mean_s = 11134.8
