@@ -4,20 +4,16 @@ import os
 import time
 from pathlib import Path
 
-# The kernel counts start times in ticks since boot, and the boot time in seconds: no closer comparison holds.
+# Clocks are set and slewed between two readings of a start time: no closer comparison holds.
 START_TOLERANCE_NS = 2_000_000_000
+_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+_HAS_PROC = Path("/proc/self/stat").exists()
 
 
 def start_ns(pid: int) -> int | None:
     """When process `pid` of this host started, in ns since the epoch; None when that cannot be seen."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
-    except (OSError, StopIteration):
-        return None
-    # Behind the command's closing parenthesis, which may itself hold spaces and parentheses.
-    fields = stat.rpartition(")")[2].split()
-    return int(boot.split()[1]) * 1_000_000_000 + int(fields[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    seen = _look(pid)
+    return None if seen is None else time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) + seen[1]
 
 
 def is_alive(pid: int, started_ns: int | None = None, clocks: tuple[int, int] | None = None) -> bool:
@@ -29,28 +25,46 @@ def is_alive(pid: int, started_ns: int | None = None, clocks: tuple[int, int] | 
     """
     if pid <= 0:
         return False
+    if not _HAS_PROC:
+        return _answers(pid)
+    seen = _look(pid)
+    if seen is None:
+        return False
+    state, since_boot_ns = seen
+    if state in "ZX":  # it has ended, and only waits for its parent to hear of it: it writes no more
+        return False
+    if started_ns is None:
+        return True
+    now_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    if abs(now_ns + since_boot_ns - started_ns) <= START_TOLERANCE_NS:
+        return True
+    return (
+        clocks is not None and abs(since_boot_ns - (started_ns - clocks[0] + clocks[1])) <= START_TOLERANCE_NS
+    )
+
+
+def _look(pid: int) -> tuple[str, int] | None:
+    """State, as the kernel's letter, and start in ns since boot, of a process; None when there is none."""
+    try:
+        handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        text = os.read(handle, 4096)
+    except OSError:  # it ended meanwhile
+        return None
+    finally:
+        os.close(handle)
+    # Behind the command's closing parenthesis; the command may itself hold spaces and parentheses.
+    fields = text.rpartition(b")")[2].split()
+    return fields[0].decode(), int(fields[19]) * _TICK_NS
+
+
+def _answers(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it lives, and belongs to somebody else
-    if _is_zombie(pid):
-        return False
-    seen = start_ns(pid)
-    if started_ns is None or seen is None or abs(seen - started_ns) <= START_TOLERANCE_NS:
-        return True
-    if clocks is None:
-        return False
-    since_boot = started_ns - clocks[0] + clocks[1]
-    seen_since_boot = seen - time.time_ns() + time.monotonic_ns()
-    return abs(seen_since_boot - since_boot) <= START_TOLERANCE_NS
-
-
-def _is_zombie(pid: int) -> bool:
-    """A zombie has ended and only waits for its parent to hear of it: it writes no more."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] in ("Z", "X")
+        return True  # it lives, and belongs to somebody else
+    return True
