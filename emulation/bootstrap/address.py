@@ -5,8 +5,8 @@ import socket
 import struct
 from typing import Any
 
-# family, port (network order), flow info, address, scope. Flow info is free here: virtual ranks that share one
-# listener are told apart by it.
+# family, port (network order), flow info, address, scope. Flow info is free here: virtual ranks that share
+# one listener are told apart by it.
 _FORM = struct.Struct("<H2sI16sI")
 ADDRESS_BYTES = _FORM.size
 assert ADDRESS_BYTES == 28

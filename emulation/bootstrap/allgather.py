@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Final, Literal
 
-from rankscope.emulation.bootstrap.channel import HEADER, Aborted, Buffer, Channel, PeerGone, Silence, exchange
+from rankscope.emulation.bootstrap.channel import (
+    HEADER,
+    ORIGIN,
+    Aborted,
+    Buffer,
+    Channel,
+    PeerGone,
+    Silence,
+    exchange,
+)
 from rankscope.emulation.bootstrap.ring import Ring
 
 Sizes = Literal["first", "overlapped", "along"]
@@ -18,7 +27,8 @@ class RingAllGather:
     Args:
         both: chunks travel both ways, ⌊N/2⌋ rounds instead of N - 1.
         sizes: 'first' sends each chunk's size ahead and waits for it, one direction after the other, as NCCL
-            does; 'overlapped' both directions at once; 'along' sends it with the chunk: fewest dependent phases.
+            does; 'overlapped' both directions at once; 'along' sends it with the chunk: fewest dependent
+            phases.
         timeout_s: for a whole gather; a neighbour that is silent for so long is named.
         most_bytes: of one chunk; more is a lie.
     """
@@ -100,33 +110,31 @@ class RingAllGather:
                 await exchange(loop, [sent], [received], deadline)
         if self.sizes != "along":
             counts.size_messages += len(out)
-        bodies = [bytearray(self._size(head, c, o)) for (c, o), head in zip(into, got, strict=True)]
+        # A chunk that travels apart from its header begins with its origin again, as every message.
+        lead = 0 if self.sizes == "along" else ORIGIN.size
+        bodies = [bytearray(self._size(head, c, o) + lead) for (c, o), head in zip(into, got, strict=True)]
         landing = [(channel, memoryview(body)) for (channel, _), body in zip(into, bodies, strict=True)]
         data: list[tuple[Channel, Buffer]] = []
         if self.sizes != "along":
-            data = [(c, p) for (c, _), p in zip(out, parts, strict=True)]
+            data = [(c, ORIGIN.pack(o) + p) for (c, o), p in zip(out, parts, strict=True)]
         await exchange(loop, data, landing, deadline)
         counts.hops += len(out)
-        for (_, origin), body in zip(into, bodies, strict=True):
-            chunks[origin] = bytes(body)
+        for (channel, origin), body in zip(into, bodies, strict=True):
+            if lead:
+                self._check_origin(ORIGIN.unpack_from(body)[0], channel, origin, body)
+            chunks[origin] = bytes(body[lead:])
 
     def _size(self, head: bytearray, channel: Channel, expected: int) -> int:
         origin, size = HEADER.unpack(head)
-        if origin < 0:
-            raise Aborted(-origin, size, self._seen_by(channel))
-        if origin != expected:
-            what = f"sent the chunk of rank {origin} where that of rank {expected} was due"
-            raise self.ring.lied(PHASE, channel.peer, what)
+        self._check_origin(origin, channel, expected, head)
         if size > self.most_bytes:
             what = f"announced {size} bytes of rank {origin}, above the {self.most_bytes} that are allowed"
             raise self.ring.lied(PHASE, channel.peer, what)
         return int(size)
 
-    @staticmethod
-    def _seen_by(channel: Channel) -> int:
-        """The last four bytes of an abort, which follow what is as long as a header."""
-        try:
-            rest = channel.sock.recv(4)
-        except OSError:
-            return channel.peer
-        return int.from_bytes(rest, "little", signed=True) if len(rest) == 4 else channel.peer
+    def _check_origin(self, origin: int, channel: Channel, expected: int, message: bytearray) -> None:
+        if origin < 0:
+            raise channel.abort_after(bytes(message)) or PeerGone(channel.peer)
+        if origin != expected:
+            what = f"sent the chunk of rank {origin} where that of rank {expected} was due"
+            raise self.ring.lied(PHASE, channel.peer, what)

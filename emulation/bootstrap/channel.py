@@ -8,7 +8,9 @@ from typing import Final
 
 from rankscope.emulation.bootstrap.loop import Loop
 
-HEADER: Final = struct.Struct("<iI")  # origin rank, size; origin below zero: an abort
+# Every message begins with the rank that its content comes from; below zero it is an abort instead.
+ORIGIN: Final = struct.Struct("<i")
+HEADER: Final = struct.Struct("<iI")  # origin, size of its chunk
 _ABORT: Final = struct.Struct("<iIi")  # -reason, culprit, seen by
 Buffer = bytes | memoryview
 
@@ -60,16 +62,19 @@ class Channel:
             self.sock.shutdown(socket.SHUT_WR)
         self.sock.close()
 
-    def last_words(self) -> Aborted | None:
-        """The abort that the neighbour sent on a connection that only we write to, if any."""
+    def abort_after(self, begun: bytes = b"") -> Aborted | None:
+        """The abort whose first bytes are `begun`, or that waits on a connection that only we write to."""
+        words = begun[: _ABORT.size]
+        if len(words) >= ORIGIN.size and ORIGIN.unpack_from(words)[0] >= 0:
+            return None
         try:
-            words = self.sock.recv(_ABORT.size, socket.MSG_DONTWAIT)
+            words += self.sock.recv(_ABORT.size - len(words), socket.MSG_DONTWAIT)
         except OSError:
             return None
-        return parse_abort(words)
+        return _parse(words)
 
 
-def parse_abort(words: bytes) -> Aborted | None:
+def _parse(words: bytes) -> Aborted | None:
     if len(words) < _ABORT.size:
         return None
     reason, culprit, seen_by = _ABORT.unpack_from(words)
@@ -88,18 +93,19 @@ async def exchange(
         PeerGone, Aborted, Silence: and from whom.
     """
     sending = [(channel, memoryview(data)) for channel, data in out if len(data)]
-    receiving = [(channel, view) for channel, view in into if len(view)]
+    receiving = [_Inbound(channel, view) for channel, view in into if len(view)]
     while True:
         sending = [rest for rest in map(_push, sending) if rest is not None]
-        receiving = [rest for rest in map(_pull, receiving) if rest is not None]
+        receiving = [inbound for inbound in receiving if not inbound.pull()]
         if not sending and not receiving:
             return
         for channel, _ in sending:
             loop.watch_writing(channel.sock, True)
         try:
-            await loop.wait({c.sock for c, _ in (*sending, *receiving, *out)}, deadline)
+            await loop.wait({c.sock for c, _ in (*into, *out)}, deadline)
         except TimeoutError:
-            raise Silence([c.peer for c, _ in (receiving or sending)]) from None
+            silent = [i.channel.peer for i in receiving] or [c.peer for c, _ in sending]
+            raise Silence(silent) from None
         for channel, _ in sending:
             loop.watch_writing(channel.sock, False)
         if receiving:
@@ -113,7 +119,7 @@ def _push(item: tuple[Channel, memoryview]) -> tuple[Channel, memoryview] | None
     except BlockingIOError:
         return item
     except OSError as error:
-        raise channel.last_words() or PeerGone(channel.peer) from error
+        raise channel.abort_after() or PeerGone(channel.peer) from error
     if sent == len(data):
         channel.whole = True
         return None
@@ -121,35 +127,46 @@ def _push(item: tuple[Channel, memoryview]) -> tuple[Channel, memoryview] | None
     return channel, data[sent:]
 
 
-def _pull(item: tuple[Channel, memoryview]) -> tuple[Channel, memoryview] | None:
-    channel, view = item
-    try:
-        got = channel.sock.recv_into(view)
-    except BlockingIOError:
-        return item
-    except OSError as error:
-        raise PeerGone(channel.peer) from error
-    if got == 0:
-        raise PeerGone(channel.peer)
-    return None if got == len(view) else (channel, view[got:])
+class _Inbound:
+    """A message on its way in."""
+
+    __slots__ = ("channel", "got", "view")
+
+    def __init__(self, channel: Channel, view: memoryview) -> None:
+        self.channel, self.view, self.got = channel, view, 0
+
+    def pull(self) -> bool:
+        """Take what is there; whether the message is complete."""
+        try:
+            got = self.channel.sock.recv_into(self.view[self.got :] if self.got else self.view)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise self._end() from error
+        if got == 0:
+            raise self._end()
+        self.got += got
+        return self.got == len(self.view)
+
+    def _end(self) -> Exception:
+        """The connection is over: was its last message an abort?"""
+        return _parse(bytes(self.view[: self.got])) or PeerGone(self.channel.peer)
 
 
 def _listen_to_readers(
     out: Sequence[tuple[Channel, Buffer]], into: Sequence[tuple[Channel, memoryview]]
 ) -> None:
-    """A neighbour that only reads from us may have given up: it says so, or closes."""
+    """A neighbour that only reads from us may have given up and say so.
+
+    That it closed alone says nothing: it may be through, while we still wait for the other side.
+    """
     heard = {id(channel) for channel, _ in into}
     for channel, _ in out:
         if id(channel) in heard:
             continue
         try:
-            words = channel.sock.recv(_ABORT.size, socket.MSG_PEEK)
-        except BlockingIOError:
+            abort = _parse(channel.sock.recv(_ABORT.size, socket.MSG_PEEK))
+        except OSError:  # nothing to read, or reset: the next send finds out
             continue
-        except OSError as error:
-            raise PeerGone(channel.peer) from error
-        abort = parse_abort(words)
         if abort is not None:
             raise abort
-        if not words:
-            raise PeerGone(channel.peer)

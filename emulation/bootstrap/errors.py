@@ -17,12 +17,19 @@ class Reason(IntEnum):
 class BootstrapError(RuntimeError):
     """A bootstrap that cannot go on.
 
-    `culprit` is the rank that is to blame (None: none, the store), `seen_by` the rank that noticed first, `rank`
-    the one that raises; `phase` is where this one was.
+    `culprit` is the rank that is to blame (None: none, the store), `seen_by` the rank that noticed first,
+    `rank` the one that raises; `phase` is where this one was.
     """
 
     def __init__(
-        self, rank: int, phase: str, reason: Reason, culprit: int | None, what: str, *, seen_by: int | None = None
+        self,
+        rank: int,
+        phase: str,
+        reason: Reason,
+        culprit: int | None,
+        what: str,
+        *,
+        seen_by: int | None = None,
     ) -> None:
         self.rank, self.phase, self.reason, self.culprit = rank, phase, reason, culprit
         self.seen_by = rank if seen_by is None else seen_by

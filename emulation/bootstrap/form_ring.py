@@ -15,7 +15,13 @@ from rankscope.emulation.counts import Counts
 
 
 def form_ring(
-    store: Any, rank: int, world: int, *, timeout_s: float = 300.0, host: str | None = None, name: str = "default"
+    store: Any,
+    rank: int,
+    world: int,
+    *,
+    timeout_s: float = 300.0,
+    host: str | None = None,
+    name: str = "default",
 ) -> Ring:
     """Connect this rank to its neighbours in a ring of `world` ranks.
 
@@ -23,8 +29,8 @@ def form_ring(
         store: any torch.distributed.Store that all ranks share.
         rank: this rank, from 0 to world - 1; world is at least 2.
         timeout_s: for all of it; late ranks are waited for until then.
-        host: address at which the previous rank reaches this process; by default the one that leads to the store.
-        name: of the communicator; several rings over one store need several names.
+        host: address at which the previous rank reaches this process; by default the one that leads to the
+        store. name: of the communicator; several rings over one store need several names.
 
     Raises:
         BootstrapError: names the rank that is missing, does not answer or is not what it says.
@@ -34,7 +40,15 @@ def form_ring(
     loop = Loop()
     try:
         return loop.run(
-            join(loop, BlockingLookup(store), rank, world, name, host or own_host(store), monotonic() + timeout_s)
+            join(
+                loop,
+                BlockingLookup(store),
+                rank,
+                world,
+                name,
+                host or own_host(store),
+                monotonic() + timeout_s,
+            )
         )
     except BaseException:
         loop.close()
@@ -121,7 +135,9 @@ async def publish(
     try:
         await lookup.set(key_of(name, rank), address)
     except RuntimeError as error:
-        raise BootstrapError(rank, "set_key", Reason.STORE, None, f"the store does not answer: {error}") from error
+        raise BootstrapError(
+            rank, "set_key", Reason.STORE, None, f"the store does not answer: {error}"
+        ) from error
     counts.store_sets += 1
     timed.done("set_key")
 
@@ -136,7 +152,9 @@ async def find(
         what = f"rank {wanted} is missing: it published no address in time"
         raise BootstrapError(rank, "get_key", Reason.MISSING, wanted, what) from error
     except RuntimeError as error:
-        raise BootstrapError(rank, "get_key", Reason.STORE, None, f"the store does not answer: {error}") from error
+        raise BootstrapError(
+            rank, "get_key", Reason.STORE, None, f"the store does not answer: {error}"
+        ) from error
     counts.store_gets += 1
     timed.done("get_key")
     return data
@@ -167,7 +185,7 @@ async def _call_next(
 async def _accept_previous(
     loop: Loop, accepting: Task[Channel], door: Door, rank: int, expected: int, deadline: float
 ) -> Channel:
-    await loop.ended(accepting)
+    await loop.until(accepting.finished)
     try:
         return accepting.value()
     except TimeoutError as error:

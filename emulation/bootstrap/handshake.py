@@ -1,4 +1,5 @@
-"""Connecting two neighbours so that both know whom they have: who calls says who it is, who is called answers."""
+"""Connecting two neighbours so that both know whom they have: who calls says who it is, "
+"who is called answers."""
 
 import contextlib
 import hashlib
@@ -106,7 +107,7 @@ async def call(
     """
     pause = _FIRST_PAUSE_S
     while True:
-        channel = await _dial(loop, where, wanted, deadline)
+        channel = await dial(loop, where, wanted, deadline)
         if channel is not None:
             break
         if monotonic() + pause >= deadline:
@@ -132,7 +133,8 @@ async def call(
     raise Liar(f"is rank {rank}" if rank != wanted else "refuses this rank as its neighbour")
 
 
-async def _dial(loop: Loop, where: tuple[str, int], wanted: int, deadline: float) -> Channel | None:
+async def dial(loop: Loop, where: tuple[str, int], wanted: int, deadline: float) -> Channel | None:
+    """One attempt to connect; None when nobody listens there. TimeoutError at the deadline."""
     sock = socket.socket(socket.AF_INET6 if ":" in where[0] else socket.AF_INET, socket.SOCK_STREAM)
     loop.watch(sock)
     try:

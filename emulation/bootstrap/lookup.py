@@ -1,4 +1,5 @@
-"""The two things a rank wants from a store, over any torch.distributed.Store: set my key, get my neighbour's."""
+"""The two things a rank wants from a store, over any torch.distributed.Store: set my key, "
+"get my neighbour's."""
 
 from datetime import timedelta
 from time import monotonic

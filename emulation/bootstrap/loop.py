@@ -1,8 +1,8 @@
-"""Coroutines that wait for sockets: one rank's bootstrap in a trainer, or thousands of virtual ranks a process.
+"""Coroutines that wait for sockets: one rank's bootstrap in a trainer, or thousands of virtual ranks.
 
-asyncio would do; this does an exchange with a neighbour in a quarter of its time, which is what N² of them cost.
-Linux only (epoll). A socket belongs to one coroutine. Registration is edge-triggered and once: a coroutine
-first tries, and waits only when the kernel says "not now".
+asyncio would do; this does an exchange with a neighbour in a quarter of its time, which is what N² of them
+cost. Linux only (epoll). A socket belongs to one coroutine. Registration is edge-triggered and once: a
+coroutine first tries, and waits only when the kernel says "not now".
 """
 
 import heapq
@@ -15,24 +15,38 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+_NEVER = float("inf")
 _READ = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
 _WRITE = _READ | select.EPOLLOUT
+
+
+class Signal:
+    """Something that happens once, and that tasks wait for with Loop.until."""
+
+    __slots__ = ("is_set", "waiting")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self.waiting: list[Task[Any]] = []
 
 
 class Task(Generic[T]):
     """A coroutine on its way: `result` or `error` when it is done."""
 
-    __slots__ = ("armed", "coroutine", "deadline", "done", "error", "fds", "joining", "result")
+    __slots__ = ("armed", "coroutine", "deadline", "error", "fds", "finished", "result")
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         self.coroutine = coroutine
-        self.done = False
+        self.finished = Signal()
         self.result: T | None = None
         self.error: Exception | None = None
         self.fds: tuple[int, ...] = ()
-        self.joining: list[Task[Any]] = []  # who waits for its end
-        self.deadline = float("inf")  # of the wait it is in
-        self.armed = float("inf")  # of its entry among the loop's deadlines, kept from wait to wait
+        self.deadline = _NEVER  # of the wait it is in
+        self.armed = _NEVER  # of its entry among the loop's deadlines, kept from wait to wait
+
+    @property
+    def done(self) -> bool:
+        return self.finished.is_set
 
     def value(self) -> T:
         """The result; raises the error where there is one."""
@@ -63,7 +77,8 @@ class Loop:
         self._epoll.register(sock.fileno(), _READ)
 
     def watch_writing(self, sock: socket.socket, wanted: bool) -> None:
-        """Whether waiting for `sock` also ends when it can be written: every acknowledgement would wake us."""
+        """Whether waiting for `sock` also ends when it can be written: every acknowledgement "
+        "would wake us."""
         self._epoll.modify(sock.fileno(), _WRITE if wanted else _READ)
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
@@ -89,7 +104,8 @@ class Loop:
 
     @types.coroutine
     def wait(self, socks: Iterable[socket.socket], deadline: float) -> Generator[None, None, None]:
-        """Until something happens on one of `socks`, all watched; TimeoutError at `deadline` (monotonic, s)."""
+        """Until something happens on one of `socks`, all watched; TimeoutError at `deadline` "
+        "(monotonic, s)."""
         task = self._current
         task.fds = tuple(sock.fileno() for sock in socks)
         for fd in task.fds:
@@ -113,11 +129,27 @@ class Loop:
                 raise
 
     @types.coroutine
-    def ended(self, task: Task[Any]) -> Generator[None, None, None]:
-        """Until `task` is done, one way or the other."""
-        if not task.done:
-            task.joining.append(self._current)
-            yield
+    def until(self, signal: Signal, deadline: float = _NEVER) -> Generator[None, None, None]:
+        """Until `signal` is set; TimeoutError at `deadline`."""
+        if not signal.is_set:
+            task = self._current
+            signal.waiting.append(task)
+            self._arm(task, deadline)
+            try:
+                yield
+            except TimeoutError:
+                signal.waiting.remove(task)
+                raise
+
+    def set(self, signal: Signal) -> None:
+        """Let those go on that wait for `signal`."""
+        if not signal.is_set:
+            signal.is_set = True
+            for task in signal.waiting:
+                if not task.done:
+                    self._release(task)
+                    self._ready.append((task, None))
+            signal.waiting.clear()
 
     def cancel(self, task: Task[Any]) -> None:
         """End a task where it stands."""
@@ -128,7 +160,7 @@ class Loop:
 
     def _arm(self, task: Task[Any], deadline: float) -> None:
         task.deadline = deadline
-        if task.armed != deadline:
+        if task.armed != deadline and deadline != _NEVER:
             task.armed = deadline
             self._order += 1
             heapq.heappush(self._deadlines, (deadline, self._order, task))
@@ -150,9 +182,8 @@ class Loop:
         self._end(task)
 
     def _end(self, task: Task[Any]) -> None:
-        task.done = True
         self._open -= 1
-        self._ready.extend((waiter, None) for waiter in task.joining)
+        self.set(task.finished)
 
     def _wait(self) -> None:
         timeout = 0.0
@@ -177,7 +208,7 @@ class Loop:
     @staticmethod
     def _disarm(entry: tuple[float, int, Task[Any]]) -> None:
         if entry[2].armed == entry[0]:
-            entry[2].armed = float("inf")
+            entry[2].armed = _NEVER
 
     def _is_stale(self, entry: tuple[float, int, Task[Any]]) -> bool:
         deadline, _, task = entry
@@ -187,4 +218,4 @@ class Loop:
         for fd in task.fds:
             self._waiting.pop(fd, None)
         task.fds = ()
-        task.deadline = float("inf")
+        task.deadline = _NEVER

@@ -5,7 +5,8 @@ outcome.total_s, outcome.bottleneck.phase
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from rankscope.emulation.counts import Counts
 from rankscope.emulation.model.costs import Costs
-from rankscope.emulation.model.formation import Phase, form
+from rankscope.emulation.model.formation import Formed, Phase, form
 from rankscope.emulation.model.gather import Gatherer, gather_counts, ring_plan, rounds_of
 from rankscope.emulation.model.scenario import AllGather, Scenario
 
@@ -103,8 +104,13 @@ def simulate(
     begins = np.zeros(n)
     for rank, seconds in scenario.late.items():
         begins[rank] += seconds
-    formed = form(scenario, costs, begins)
-    outcome = Outcome(scenario, costs, begins, formed.phases, formed.counts, formed.notes)
+    formed = _formed(_Formation(scenario, costs), begins.tobytes())
+    outcome = Outcome(
+        scenario, costs, begins, list(formed.phases), replace(formed.counts), list(formed.notes)
+    )
+    if scenario.late:
+        worst = max(scenario.late, key=lambda rank: scenario.late[rank])
+        outcome.phases.insert(0, Phase("begin", begins, f"rank {worst}: it begins late", "O(1)"))
     progress(0.1)
     _gather(outcome, progress)
     ready = outcome.phases[-1].ends_s
@@ -120,6 +126,27 @@ def simulate(
         outcome.phases.append(Phase("fixed", ready, "every rank: kernels, memory, host topology", "O(1)"))
     progress(1.0)
     return outcome
+
+
+class _Formation:
+    """A scenario and costs as far as forming the ring depends on them: equal ones are formed once."""
+
+    def __init__(self, scenario: Scenario, costs: Costs) -> None:
+        self.scenario, self.costs = scenario, costs
+        s = scenario
+        numbers = tuple(v for v in astuple(replace(costs, sources={})) if not isinstance(v, dict))
+        self._key = (s.ranks, s.ring, s.generation, s.root_count, s.ranks_a_host, s.backlog, numbers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Formation) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=16)
+def _formed(formation: _Formation, begins: bytes) -> Formed:
+    return form(formation.scenario, formation.costs, np.frombuffer(begins))
 
 
 def _gather(outcome: Outcome, progress: Callable[[float], None]) -> None:
