@@ -4,10 +4,11 @@ Shared by all hooks that see collectives. What is complete is learnt from the re
 from the future of an asynchronous one, or, where a backend has no futures for it, from Work.wait.
 """
 
+import functools
 import threading
 import time
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rankscope.ingest.hooks.groups import Group
 from rankscope.ingest.hooks.guard import Guard
@@ -16,6 +17,9 @@ from rankscope.ingest.launcher.failures import kind_of
 from rankscope.ingest.layout import Flag
 from rankscope.ingest.recorder import Recorder
 from rankscope.ingest.vocabulary import FailureKind, InitPhase, SignalKind, SpanCategory
+
+if TYPE_CHECKING:
+    from rankscope.ingest.hooks.cuda import DeviceTimer
 
 MAX_SIGNALS: Final = 8  # a broken group fails every call from then on; the first ones tell
 MAX_WAITED: Final = 4096
@@ -35,7 +39,7 @@ _waited: dict[int, tuple[Any, "Call"]] = {}  # id of a Work -> itself, so that t
 class Call:
     """A collective that has been published."""
 
-    __slots__ = ("group", "op", "recorder", "since_ns", "token")
+    __slots__ = ("first", "group", "op", "recorder", "since_ns", "token")
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Call:
         self.group = group
         self.op = op
         self.since_ns = 0
+        self.first: Any = None  # on a GPU: the event recorded before it
         if flags & Flag.P2P:
             seq = next(group.messages[op.removeprefix("i"), peer])
         else:
@@ -59,6 +64,17 @@ class Call:
                 group.used = True
                 self.since_ns = time.time_ns()
         self.token = recorder.collective_begin(op, group.name, seq, size_bytes, text, flags, peer)
+
+    def on_device(self) -> None:
+        """It will run on a GPU: the device, not the host, tells when it is complete."""
+        self.first = device_timer().before()
+
+    def done(self) -> None:
+        """As far as the host can tell, it is complete."""
+        if self.first is None:
+            self.end()
+        else:
+            device_timer().after(self, self.first)
 
     def end(self) -> None:
         """It is complete."""
@@ -100,7 +116,17 @@ class Call:
             except Exception as error:
                 self.fail(error)
             else:
-                self.end()
+                self.done()
+
+
+@functools.cache
+def device_timer() -> "DeviceTimer":
+    """The one timer of this process."""
+    import torch
+
+    from rankscope.ingest.hooks.cuda import DeviceTimer
+
+    return DeviceTimer(torch.cuda)
 
 
 def flush_ring(recorder: Recorder) -> None:

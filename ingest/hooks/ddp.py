@@ -84,7 +84,7 @@ class BucketHook:
                 raise
             if call is not None:
                 with _guard:
-                    call.end()
+                    call.done()
             return value[0]
 
         return work.get_future().then(done)
@@ -100,7 +100,10 @@ class BucketHook:
             size, dtype, shape, _ = measure(tensor)
             text = f"{signature(None, dtype, shape, 1)}ddp bucket {bucket.index()}"
             found = self._texts[key] = (size, text)
-        return Call(recorder, group, "all_reduce", found[0], found[1], Flag.ASYNC)
+        call = Call(recorder, group, "all_reduce", found[0], found[1], Flag.ASYNC)
+        if tensor.is_cuda:
+            call.on_device()
+        return call
 
 
 def _divisor(ddp: Any) -> float:

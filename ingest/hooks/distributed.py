@@ -119,7 +119,10 @@ def _watched(
                 peer = group.ranks[given] if name.startswith("group_") else given
         asynchronous = always_async or argument(args, kwargs, "async_op", async_at)
         flags = base | Flag.ASYNC if asynchronous else base
-        return Call(recorder, group, op, measured[0], text_of(sys._getframe(2), measured), flags, peer)
+        call = Call(recorder, group, op, measured[0], text_of(sys._getframe(2), measured), flags, peer)
+        if getattr(value[0] if isinstance(value, list) and value else value, "is_cuda", False):
+            call.on_device()
+        return call
 
     @functools.wraps(original)
     def watched(*args: Any, **kwargs: Any) -> Any:
@@ -143,7 +146,7 @@ def _watched(
             if isinstance(result, module.Work):
                 call.end_with(result)
             else:
-                call.end()
+                call.done()
         return result
 
     return watched
