@@ -1,7 +1,7 @@
 """Collectives on a GPU: how long they took there, by CUDA events, without ever waiting for the device.
 
 An event is recorded on the stream before and after a collective. A thread asks now and then whether the
-second has passed (cudaEventQuery does not wait), and only then reads the time between the two. The host's launch
+second has passed (cudaEventQuery does not wait), and only then reads the time between them. The host's launch
 time is never given as the collective's: its end is recorded when the device has passed it.
 """
 
