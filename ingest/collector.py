@@ -26,6 +26,7 @@ from rankscope.ingest.events import column_types
 from rankscope.ingest.layout import SLOTS
 from rankscope.ingest.reading import Reading, load_sources
 from rankscope.ingest.registry import Registry
+from rankscope.ingest.ring import recover
 from rankscope.ingest.spool import SpoolScan, StreamName, parse_segment_name
 from rankscope.ingest.sqltext import clean_message
 from rankscope.ingest.store import Store
@@ -196,12 +197,12 @@ class Collector:
             if room <= 0:
                 progress.more = True
                 break
+            before = reading.state
             # Asked before reading, so that everything written until then is read now.
             self._look_up(reading)
             finished = reading.has_ended and not reading.complete
-            if not (finished or reading.stream.ready()):
+            if not (finished or reading.state != before or reading.stream.ready()):
                 continue
-            before = reading.state
             take = reading.stream.read(min(room, 2 * SLOTS), finished)
             reading.identify(self._registry)
             if take is not None:
@@ -249,7 +250,17 @@ class Collector:
         reading.looked_up = now
         if reading.host in self._hosts:
             reading.look_for_process()
+            if reading.dead:
+                self._recover_ring(reading)
         reading.closed = reading.stream.is_closed()
+
+    def _recover_ring(self, reading: Reading) -> None:
+        """Let what a process that is gone kept to itself join its stream, before the end of that is read."""
+        try:
+            if recover(self.spool / reading.stream.name):
+                self._look_for_segments()
+        except OSError as error:
+            reading.stream.complain(f"its last collectives cannot be read ({error.strerror})")
 
     def _settle(self) -> None:
         """Wait for the transaction that is under way, and do what follows it."""
