@@ -14,6 +14,7 @@ from rankscope.ingest.events import BadEvent, EventReader, Row
 from rankscope.ingest.layout import Kind
 from rankscope.ingest.reading import Reading
 from rankscope.ingest.registry import Additions, Registry
+from rankscope.ingest.segments import joined
 from rankscope.ingest.stream import Take
 from rankscope.ingest.strings import Strings
 from rankscope.ingest.writer import Changes
@@ -100,7 +101,7 @@ def _batch(takes: Sequence[tuple[Reading, Take]], registry: Registry, strings: S
     assert len(processes) == len(takes), "records come with a header, and a header names its process"
     slots = [np.arange(take.first_slot, take.next_slot, dtype=np.int64) for _, take in takes]
     batch = Batch(
-        records=np.concatenate([take.records for _, take in takes]),
+        records=joined([take.records for _, take in takes]),
         owner=np.repeat(np.arange(len(takes), dtype=np.int32), lengths),
         slot=np.concatenate(slots),
         offset=np.concatenate([take.offset for _, take in takes]),

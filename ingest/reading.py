@@ -67,7 +67,8 @@ class Reading:
     @property
     def state(self) -> tuple[object, ...]:
         """What the store must be told of when it changes."""
-        return self.stream.next_slot, self.stream.errors, self.complete, self.process is None
+        stream = self.stream
+        return stream.next_slot, stream.errors, stream.writer_dropped, self.complete, self.process is None
 
     def identify(self, registry: Registry) -> None:
         """Find out whose stream it is, once a header could be read."""

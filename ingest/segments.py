@@ -6,6 +6,7 @@ read, never mapped: a mapped file that somebody truncates kills its reader.
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +41,7 @@ CHUNK_DTYPE: Final = np.dtype(
 TIME_LIMIT: Final = 1 << 62  # ns; no clock shows more: such a time is damage, and would overflow
 MISSING: Final = 255  # kind that a reader gives to a record that is not published
 _MAX_HEADER: Final = 256 << 20
+_BYTES: Final = np.dtype((np.void, RECORD_SIZE))
 
 Records = npt.NDArray[np.void]
 Mask = npt.NDArray[np.bool_]
@@ -137,14 +139,26 @@ def read_segment(path: Path, index: int) -> Segment:
     return Segment(path, size, base_slot, wall, mono, identity, [sound(str(text)) for text in strings])
 
 
-def read_closed(path: Path) -> bool:
-    """Whether the writer of this file said that nothing more will come. Raises OSError."""
-    return read_at(path, CLOSED_OFFSET, 1) == b"\x01"
+def read_state(path: Path) -> tuple[bool, int]:
+    """Whether a file's writer said that nothing more will come, and how many records it says it dropped.
+
+    Raises:
+        OSError: the file cannot be read.
+        NotYet: it has no header yet.
+    """
+    head = read_at(path, 0, HEADER.size)
+    if len(head) < HEADER.size or not head.startswith(MAGIC):
+        raise NotYet
+    dropped = int.from_bytes(head[DROPPED_OFFSET : DROPPED_OFFSET + 8], "little")
+    return head[CLOSED_OFFSET] == 1, min(dropped, TIME_LIMIT)  # a larger one is damage, and fits no column
 
 
-def read_dropped(path: Path) -> int:
-    """How many records the writer says it could not keep. Raises OSError."""
-    return int.from_bytes(read_at(path, DROPPED_OFFSET, 8), "little")
+def joined(pieces: Sequence[Records]) -> Records:
+    """Several runs of records as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    # As plain bytes: numpy would compare the fields of each piece.
+    return np.concatenate([piece.view(_BYTES) for piece in pieces]).view(RECORD_DTYPE)
 
 
 def read_at(path: Path, at: int, size: int) -> bytes:

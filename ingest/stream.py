@@ -21,9 +21,9 @@ from rankscope.ingest.segments import (
     NotYet,
     Records,
     Segment,
-    read_closed,
-    read_dropped,
+    joined,
     read_segment,
+    read_state,
 )
 from rankscope.ingest.spool import segment_path
 from rankscope.ingest.strings import UNKNOWN, Strings
@@ -37,6 +37,9 @@ _WINDOWS: Final = (64, 1024, SLOTS)  # records read at a time while all of them 
 _MAX_ID_JUMP: Final = 65_536
 _KNOWN_KINDS = np.zeros(256, dtype=bool)
 _KNOWN_KINDS[[0, *Kind]] = True  # 0: what a writer had to leave out, and counted itself
+
+_PLAIN_KINDS = _KNOWN_KINDS.copy()
+_PLAIN_KINDS[[Kind.COLL_ROLLUP, Kind.COLL_ROLLUP2, Kind.STRING, Kind.EVENT]] = False
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,11 +107,16 @@ class Stream:
             index += 1
 
     def is_closed(self) -> bool:
-        """Whether the writer said that nothing more will come."""
-        try:
-            return read_closed(self.path(max(self.segments, default=0)))
-        except OSError:
-            return False
+        """Whether the writer said that nothing more will come. Learns what it dropped, too."""
+        newest = max(self.segments, default=0)
+        for index in (newest, newest - 1):  # the newest may have been made ready only
+            try:
+                closed, dropped = read_state(self.path(index))
+            except (OSError, NotYet):
+                continue
+            self.writer_dropped = max(self.writer_dropped, dropped)
+            return closed
+        return False
 
     def read(self, limit: int, finished: bool) -> Take | None:
         """The next records, not many more than `limit`; None when there are none now.
@@ -133,13 +141,12 @@ class Stream:
                 break
             segment = self._following_segment(slot)
         exhausted = segment is None or slot < segment.end_slot
-        records = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        records = joined(pieces)
         take = Take(self.next_slot, records, np.concatenate(offsets))
         if not len(take.records):
             return None
         self._assemble(take, lossy=finished and exhausted, full=not exhausted)
         self.next_slot = take.next_slot
-        self._note_dropped()
         return take if len(take.records) else None
 
     def is_read(self) -> bool:
@@ -281,6 +288,8 @@ class Stream:
             lossy: nothing more will come: what is not whole now never will be.
             full: there was more to read than `take` holds.
         """
+        if _PLAIN_KINDS[take.records["kind"]].all():
+            return  # by far the most: each record stands for itself
         whole, partial, misfits = gather_texts(take.records)
         first, second, alone = pair_rollups(take.records)
         # (first place, chunks) of what is not whole
@@ -327,13 +336,6 @@ class Stream:
             self.names = np.concatenate([self.names, more])
         if self.names[number] == UNKNOWN:
             self.names[number] = self._strings.number(text)
-
-    def _note_dropped(self) -> None:
-        try:
-            said = read_dropped(self.path(max(self.segments, default=0)))
-        except OSError:
-            return
-        self.writer_dropped = max(self.writer_dropped, min(said, 1 << 62))
 
     def complain(self, problem: str) -> None:
         """Count an error, and keep it as the last one and as news."""

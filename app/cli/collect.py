@@ -12,6 +12,9 @@ HELP = "read the segments of a spool into a store, until stopped or once"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", help="default: $RANKSCOPE_STORE, else rankscope.duckdb")
     parser.add_argument("--spool", type=Path, help="default: $RANKSCOPE_SPOOL, else the folder of the store")
+    parser.add_argument(
+        "--memory", type=int, default=200, metavar="MB", help="of the database, in MB (default: 200)"
+    )
     parser.add_argument("--once", action="store_true", help="read what is there now, and end")
 
 
@@ -32,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(
                 f"another process has {store.url} open and collects into it: leave the work to it"
             )
-        store.limit(memory_bytes=200_000_000, threads=1)
+        store.limit(memory_bytes=args.memory * 1_000_000, threads=1)
         catalog.install(store.cursor())
         if args.once:
             refresher = Refresher(store)

@@ -343,6 +343,18 @@ def test_text_over_the_border_of_two_files(store: Store, spool: Path) -> None:
     assert store.rows("SELECT count(*) AS n FROM scalar WHERE name LIKE 'a name%'") == [{"n": 1}]
 
 
+def test_records_that_the_writer_dropped_are_counted(store: Store, spool: Path) -> None:
+    writer = HandWriter(spool)
+    writer.scalar(1.0, step=0)
+    writer.drop(7)
+    hostile = HandWriter(spool, rank=1)
+    hostile.scalar(1.0, step=0)
+    hostile.drop((1 << 64) - 1)
+    assert collect(store, spool) == []
+    assert (source(store)["dropped"], source(store)["errors"]) == (7, 0)
+    assert source(store, 1)["dropped"] == 1 << 62
+
+
 def test_other_files_in_the_spool_are_left_alone(store: Store, spool: Path) -> None:
     HandWriter(spool).scalar(1.0, step=0)
     strangers = [
