@@ -2,55 +2,50 @@
 
 import os
 import re
-import socket
 import sys
 import time
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 
-@dataclass
 class Identity:
     """What the header of every segment says of its writer."""
 
-    run_id: str
-    launch_id: str
-    restart_count: int
-    rank: int  # -1: not a rank
-    world_size: int | None
-    local_rank: int | None
-    host: str
-    pid: int
-    start_ns: int  # the kernel's start time of the process, wall clock
-    incarnation: int = 0
-    replica_group: int | None = None
-    mesh: dict[str, int] | None = None
-    role: str = "rank"
-    command: str = ""
-    python: str = field(default_factory=lambda: sys.version.split()[0])
+    # No dataclass: making one loads more than all the rest of the recorder.
+    def __init__(self, run_id: str, launch_id: str, host: str, start_ns: int) -> None:
+        self.run_id = run_id
+        self.launch_id = launch_id
+        self.restart_count = 0
+        self.rank = 0  # -1: not a rank
+        self.world_size: int | None = 1
+        self.local_rank: int | None = None
+        self.host = host
+        self.pid = os.getpid()
+        self.start_ns = start_ns  # the kernel's start time of the process, wall clock
+        self.incarnation = 0
+        self.replica_group: int | None = None
+        self.mesh: dict[str, int] | None = None
+        self.role = "rank"
+        self.command = " ".join(getattr(sys, "orig_argv", sys.argv))
+        self.python = sys.version.split()[0]
 
     @classmethod
     def of_this_process(cls, run: str | None = None, **overrides: Any) -> "Identity":
         """Read the environment; `overrides` are fields whose value is known better."""
         env = os.environ
         start_ns = process_start_ns()
-        host = overrides.get("host") or socket.gethostname()
-        rank = _integer(env.get("RANK"))
-        world_size = _integer(env.get("WORLD_SIZE"))
+        host = str(overrides.get("host") or os.uname().nodename)
         found = cls(
-            run_id=safe_name(run or env.get("RANKSCOPE_RUN") or new_run_id(host, start_ns)),
-            launch_id=env.get("RANKSCOPE_LAUNCH_ID") or _slurm_launch() or f"{host}-{os.getppid()}",
-            restart_count=_integer(env.get("TORCHELASTIC_RESTART_COUNT")) or 0,
-            rank=rank if rank is not None else 0,
-            world_size=world_size if world_size is not None else 1,
-            local_rank=_integer(env.get("LOCAL_RANK")),
-            host=host,
-            pid=os.getpid(),
-            start_ns=start_ns,
-            replica_group=_integer(env.get("REPLICA_GROUP_ID")),
-            command=" ".join(getattr(sys, "orig_argv", sys.argv)),
+            safe_name(run or env.get("RANKSCOPE_RUN") or new_run_id(host, start_ns)),
+            env.get("RANKSCOPE_LAUNCH_ID") or _slurm_launch() or f"{host}-{os.getppid()}",
+            host,
+            start_ns,
         )
+        found.rank = _integer(env.get("RANK"), 0)
+        found.world_size = _integer(env.get("WORLD_SIZE"), 1)
+        found.local_rank = _integer(env.get("LOCAL_RANK"), None)
+        found.restart_count = _integer(env.get("TORCHELASTIC_RESTART_COUNT"), 0)
+        found.replica_group = _integer(env.get("REPLICA_GROUP_ID"), None)
         for name, value in overrides.items():
             if not hasattr(found, name):
                 raise TypeError(f"rankscope.init() has no parameter {name!r}")
@@ -63,7 +58,7 @@ class Identity:
         return f"{safe_name(self.host)}-{self.pid}-{self.start_ns}"
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))
 
 
 def new_run_id(host: str, now_ns: int | None = None) -> str:
@@ -94,8 +89,11 @@ def _slurm_launch() -> str | None:
     return f"{job}.{os.environ.get('SLURM_RESTART_COUNT', '0')}" if job else None
 
 
-def _integer(text: str | None) -> int | None:
+N = TypeVar("N", int, None)
+
+
+def _integer(text: str | None, otherwise: N) -> int | N:
     try:
-        return int(text) if text else None
+        return int(text) if text else otherwise
     except ValueError:
-        return None
+        return otherwise

@@ -1,7 +1,6 @@
 """Where things lie when nobody says so: the store, and the spool beside it. Light enough for a trainer."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,8 @@ def local_spool(folder: Path) -> tuple[Path, str]:
     """`folder`, or one on the host's own disk when it is on a network file system, and which that is."""
     kind = file_system_of(folder)
     if kind in _NETWORK or (kind.startswith("fuse.") and "overlay" not in kind):
+        import tempfile
+
         return Path(tempfile.gettempdir()) / f"rankscope-{os.getuid()}.spool", kind
     return folder, ""
 
