@@ -11,6 +11,7 @@ from rankscope.ingest.layout import Flag
 from rankscope.ingest.vocabulary import SpanCategory
 
 _guard = Guard("autograd")
+_ERROR = int(Flag.ERROR)
 
 
 def attach(module: ModuleType) -> None:
@@ -37,7 +38,7 @@ def attach(module: ModuleType) -> None:
             failed = False
         finally:
             with _guard:
-                recorder.end(token, Flag.ERROR if failed else 0)
+                recorder.end(token, _ERROR if failed else 0)
         return result
 
     setattr(module, "backward", backward)  # noqa: B010

@@ -21,6 +21,7 @@ from rankscope.ingest.vocabulary import FailureKind, InitPhase, SignalKind, Span
 if TYPE_CHECKING:
     from rankscope.ingest.hooks.cuda import DeviceTimer
 
+_P2P, _ERROR = int(Flag.P2P), int(Flag.ERROR)
 MAX_SIGNALS: Final = 8  # a broken group fails every call from then on; the first ones tell
 MAX_WAITED: Final = 4096
 
@@ -56,7 +57,7 @@ class Call:
         self.op = op
         self.since_ns = 0
         self.first: Any = None  # on a GPU: the event recorded before it
-        if flags & Flag.P2P:
+        if flags & _P2P:
             seq = next(group.messages[op.removeprefix("i"), peer])
         else:
             seq = next(group.sequence)
@@ -87,7 +88,7 @@ class Call:
     def fail(self, error: BaseException) -> None:
         """It failed: for this process, a first sign of what happened to another."""
         global _told
-        self.recorder.collective_end(self.token, Flag.ERROR)
+        self.recorder.collective_end(self.token, _ERROR)
         if _told < MAX_SIGNALS and isinstance(error, Exception):
             _told += 1
             kind = kind_of(f"{type(error).__name__}: {error}")

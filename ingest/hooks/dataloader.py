@@ -16,6 +16,7 @@ from rankscope.ingest.recorder import Recorder
 from rankscope.ingest.vocabulary import SpanCategory
 
 _guard = Guard("dataloader")
+_ERROR = int(Flag.ERROR)
 _BY_HAND = Recorder.data.__code__  # whoever calls this records the wait already
 _MAX_FRAMES = 4
 
@@ -39,12 +40,12 @@ def _watched(original: Callable[..., Any], name: str, *, comes: bool) -> Callabl
             startup.reads(recorder)
             if not _recorded_by_hand():
                 token = recorder.begin(SpanCategory.DATA_WAIT, name, step=max(recorder.step_number, 0))
-        flags = Flag.ERROR
+        flags = _ERROR
         try:
             result = original(self)
-            flags = Flag(0)
+            flags = 0
         except StopIteration:
-            flags = Flag(0)
+            flags = 0
             raise
         finally:
             with _guard:

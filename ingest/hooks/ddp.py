@@ -23,6 +23,7 @@ from rankscope.ingest.layout import Flag
 from rankscope.ingest.vocabulary import SpanCategory
 
 _guard = Guard("ddp")
+_ASYNC, _ERROR = int(Flag.ASYNC), int(Flag.ERROR)
 _hooks: "weakref.WeakKeyDictionary[Any, BucketHook | None]" = (
     weakref.WeakKeyDictionary()
 )  # None: the user's own
@@ -100,7 +101,7 @@ class BucketHook:
             size, dtype, shape, _ = measure(tensor)
             text = f"{signature(None, dtype, shape, 1)}ddp bucket {bucket.index()}"
             found = self._texts[key] = (size, text)
-        call = Call(recorder, group, "all_reduce", found[0], found[1], Flag.ASYNC)
+        call = Call(recorder, group, "all_reduce", found[0], found[1], _ASYNC)
         if tensor.is_cuda:
             call.on_device()
         return call
@@ -166,7 +167,7 @@ def _watched_forward(original: Callable[..., Any]) -> Callable[..., Any]:
             failed = False
         finally:
             with _guard:
-                recorder.end(token, Flag.ERROR if failed else 0)
+                recorder.end(token, _ERROR if failed else 0)
         return result
 
     return forward

@@ -21,6 +21,8 @@ from rankscope.ingest.hooks.process_groups import wrappers as group_wrappers
 from rankscope.ingest.hooks.signatures import measure
 from rankscope.ingest.layout import Flag
 
+_P2P, _ASYNC = int(Flag.P2P), int(Flag.ASYNC)
+
 # What each sends: the parameter whose tensors are counted, None where objects or nothing are sent.
 COLLECTIVES: Final[dict[str, str | None]] = {
     "all_reduce": "tensor",
@@ -93,7 +95,8 @@ def _watched(
     peer_names = (
         [name for name in ("dst", "src", "group_dst", "group_src") if name in places] if message else []
     )
-    base = Flag.P2P if message else 0
+    # Plain numbers: with enums, arithmetic alone would cost ten times what a record does.
+    now, later = (_P2P, _P2P | _ASYNC) if message else (0, _ASYNC)
     always_async = op in ("isend", "irecv")
     world = module._world
     nothing = (0, None, (), 0)
@@ -117,8 +120,7 @@ def _watched(
             given = argument(args, kwargs, name, places[name])
             if given is not None:
                 peer = group.ranks[given] if name.startswith("group_") else given
-        asynchronous = always_async or argument(args, kwargs, "async_op", async_at)
-        flags = base | Flag.ASYNC if asynchronous else base
+        flags = later if always_async or argument(args, kwargs, "async_op", async_at) else now
         call = Call(recorder, group, op, measured[0], text_of(sys._getframe(2), measured), flags, peer)
         if getattr(value[0] if isinstance(value, list) and value else value, "is_cuda", False):
             call.on_device()
@@ -164,7 +166,7 @@ def _watched_manager(module: ModuleType, groups: Groups, original: Callable[...,
         noted = module._world.pg_coalesce_state.get(pg or module.GroupMember.WORLD) or []
         name = f"{noted[0].op.__name__}_coalesced" if noted else "coalesced"
         measured = measure([op.tensor for op in noted])
-        flags = Flag.ASYNC if asynchronous else 0
+        flags = _ASYNC if asynchronous else 0
         return Call(recorder, group, name, measured[0], text_of(sys._getframe(3), measured), flags)
 
     @functools.wraps(original)

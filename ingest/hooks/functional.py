@@ -37,6 +37,7 @@ FUNCTIONS: Final = {
 MAX_PENDING: Final = 1024
 
 _guard = Guard("functional")
+_ASYNC = int(Flag.ASYNC)
 _pending: "OrderedDict[int, tuple[Any, Call]]" = OrderedDict()  # where a result lies -> (its storage, call)
 
 
@@ -67,7 +68,7 @@ def _watched(module: ModuleType, op: str, original: Callable[..., Any], group_at
         if group is None:
             return None
         measured = measure(args[0] if args else kwargs["self"])
-        return Call(recorder, group, op, measured[0], text_of(sys._getframe(2), measured), Flag.ASYNC)
+        return Call(recorder, group, op, measured[0], text_of(sys._getframe(2), measured), _ASYNC)
 
     @functools.wraps(original)
     def watched(*args: Any, **kwargs: Any) -> Any:

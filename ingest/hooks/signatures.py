@@ -12,8 +12,8 @@ _TORCH: Final = f"{os.sep}torch{os.sep}"
 _HOOKS: Final = os.path.dirname(__file__)  # noqa: PTH120
 _MAX_FRAMES: Final = 40
 
-_kept: dict[tuple[Any, ...], str] = {}
-_sites: dict[tuple[CodeType, int], str] = {}
+# By id of the code, kept beside the text so that the id stays its own: hashing a code reads all of it.
+_kept: dict[tuple[Any, ...], tuple[str, CodeType]] = {}
 
 
 def measure(value: Any) -> tuple[int, Any, Any, int]:
@@ -30,13 +30,14 @@ def signature(frame: FrameType | None, dtype: Any, shape: Any, count: int) -> st
     """'dtype|sizes|site', where the site is the first caller from `frame` on that is not torch or us."""
     if frame is None:
         return _text(dtype, shape, count, "")
-    key = (frame.f_code, frame.f_lasti, dtype, shape, count)
+    code = frame.f_code
+    key = (id(code), frame.f_lasti, dtype, shape, count)
     found = _kept.get(key)
     if found is None:
         if len(_kept) >= MAX_KEPT:
             return f"{str(dtype)[6:]}||{_site(frame)}"
-        found = _kept[key] = _text(dtype, shape, count, _site(frame))
-    return found
+        found = _kept[key] = (_text(dtype, shape, count, _site(frame)), code)
+    return found[0]
 
 
 def _text(dtype: Any, shape: Any, count: int, site: str) -> str:
@@ -53,13 +54,6 @@ def _site(frame: FrameType) -> str:
         if _TORCH not in code.co_filename and not code.co_filename.startswith(
             (_HOOKS, "<frozen", "<string>")
         ):
-            key = (code, walked.f_lineno)
-            found = _sites.get(key)
-            if found is None:
-                file = code.co_filename.rpartition(os.sep)[2]
-                found = f"{file}:{walked.f_lineno} in {code.co_name}"
-                if len(_sites) < MAX_KEPT:
-                    _sites[key] = found
-            return found
+            return f"{code.co_filename.rpartition(os.sep)[2]}:{walked.f_lineno} in {code.co_name}"
         walked = walked.f_back
     return ""

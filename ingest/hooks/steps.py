@@ -12,6 +12,8 @@ from rankscope.ingest.layout import NO_STEP, Flag
 from rankscope.ingest.recorder import Recorder
 from rankscope.ingest.vocabulary import SpanCategory
 
+_COMMITTED = int(Flag.COMMITTED)
+
 
 class Steps:
     """The open step, if there is one."""
@@ -57,7 +59,7 @@ class Steps:
         token, self._token = self._token, None
         if recorder.explicit_steps:
             return
-        recorder.end(token, Flag.COMMITTED)
+        recorder.end(token, _COMMITTED)
         if self._passes != self._told_passes and self._passes:
             self._told_passes = self._passes
             recorder.scalar("backward_passes_per_step", self._passes)
