@@ -8,7 +8,7 @@ from rankscope.emulation.bootstrap.address import own_host, pack, unpack
 from rankscope.emulation.bootstrap.channel import Channel
 from rankscope.emulation.bootstrap.errors import BootstrapError, Reason
 from rankscope.emulation.bootstrap.handshake import Door, Liar, call, digest
-from rankscope.emulation.bootstrap.lookup import BlockingLookup, Lookup
+from rankscope.emulation.bootstrap.lookup import Lookup, PollingLookup
 from rankscope.emulation.bootstrap.loop import Loop, Task
 from rankscope.emulation.bootstrap.ring import Ring
 from rankscope.emulation.counts import Counts
@@ -42,7 +42,7 @@ def form_ring(
         return loop.run(
             join(
                 loop,
-                BlockingLookup(store),
+                PollingLookup(loop, store),
                 rank,
                 world,
                 name,
@@ -72,10 +72,10 @@ async def join(
 ) -> Ring:
     """One rank's part of forming the ring; what form_ring and the emulation's virtual ranks run."""
 
-    async def neighbour(door: Door, counts: Counts, timed: "Phases") -> tuple[tuple[str, int], int]:
+    async def neighbour(door: Door, counts: Counts, timed: "Phases") -> tuple[str, int]:
         await publish(lookup, rank, name, pack(host, door.port), counts, timed)
         data = await find(lookup, rank, (rank + 1) % world, name, deadline, counts, timed)
-        return address_of(rank, (rank + 1) % world, data), (rank - 1) % world
+        return address_of(rank, (rank + 1) % world, data)
 
     return await join_neighbours(loop, rank, world, name, host, deadline, neighbour)
 
@@ -93,7 +93,7 @@ class Phases:
         self._begin = now
 
 
-Neighbour = Callable[[Door, Counts, Phases], Awaitable[tuple[tuple[str, int], int]]]
+Neighbour = Callable[[Door, Counts, Phases], Awaitable[tuple[str, int]]]
 
 
 async def join_neighbours(
@@ -103,11 +103,12 @@ async def join_neighbours(
     counts, timed, comm = Counts(), Phases(), digest(name)
     door = Door.open(loop, host)
     following: Channel | None = None
-    accepting: Task[Channel] | None = None
+    # From the start: the previous rank gets its answer even while we still look for the next one, so that it
+    # is connected and hears from us whom we miss.
+    previous_rank = (rank - 1) % world
+    accepting = loop.spawn(door.accept(comm, rank, previous_rank, world, deadline))
     try:
-        where, previous_rank = await neighbour(door, counts, timed)
-        # Both at once: with a chain of callers that wait for each other's answers nobody would be first.
-        accepting = loop.spawn(door.accept(comm, rank, previous_rank, world, deadline))
+        where = await neighbour(door, counts, timed)
         following = await _call_next(loop, where, comm, rank, world, deadline)
         counts.connects += 1
         timed.done("connect_next")
@@ -116,11 +117,8 @@ async def join_neighbours(
         timed.done("accept_previous")
         return Ring(rank, world, following, previous, loop, counts, timed.spans)
     except BootstrapError as error:
-        reached = [following]
-        if accepting is not None:
-            reached.append(accepting.result)
-            loop.cancel(accepting)
-        for channel in reached:
+        loop.cancel(accepting)
+        for channel in (following, accepting.result):
             if channel is not None:
                 channel.abort(error.reason, -1 if error.culprit is None else error.culprit, rank)
         raise

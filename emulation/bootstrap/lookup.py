@@ -1,14 +1,13 @@
 """The two things a rank wants from a store, over any torch.distributed.Store: set my key, "
 "get my neighbour's."""
 
-from datetime import timedelta
 from time import monotonic
 from typing import Any, Final, Protocol
 
 from rankscope.emulation.bootstrap.loop import Loop
 
 _FIRST_PAUSE_S: Final = 0.001
-_LONGEST_PAUSE_S: Final = 0.25
+_LONGEST_PAUSE_S: Final = 1.0
 
 
 class Lookup(Protocol):
@@ -21,28 +20,11 @@ class Lookup(Protocol):
         """Wait for and read a key; TimeoutError when it is not there at `deadline` (monotonic, s)."""
 
 
-class BlockingLookup:
-    """For one rank in its own process: the store's own wait, which needs no polling."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
-    async def set(self, key: str, value: bytes) -> None:
-        self._store.set(key, value)
-
-    async def get(self, key: str, deadline: float) -> bytes:
-        remaining = max(0.001, deadline - monotonic())
-        try:
-            self._store.wait([key], timedelta(seconds=remaining))
-        except RuntimeError as error:
-            # Stores differ in what they raise; one that is still there did time out.
-            if monotonic() >= deadline - 0.01 or not self._store.check([key]):
-                raise TimeoutError from error
-        return bytes(self._store.get(key))
-
-
 class PollingLookup:
-    """For many virtual ranks in one process: nobody may block, so ask whether the key is there, and again."""
+    """Asks whether the key is there, and again with growing pauses: a rank that waits must not block.
+
+    The store's own wait would, and the previous rank would find nobody at home.
+    """
 
     def __init__(self, loop: Loop, store: Any) -> None:
         self._loop, self._store = loop, store

@@ -34,7 +34,8 @@ class Costs:
     ring_pair_s: float  # loop over all pairs of ranks that builds the ring (one process' share: N² of these)
     transport_pair_s: float  # the same that sets up transports
     fixed_s: float  # what a communicator costs at any size: kernels, memory, topology of the host
-    hop_cpu_s: float = 0.0
+    hop_cpu_s: float = 0.0  # a phase in which a rank waits for one neighbour
+    both_cpu_s: float = 0.0  # the mean phase of a two-way AllGather
     join_cpu_s: float = 0.0  # ring formation, a rank
     cores: int = 0  # of one host; 0: enough
     sources: dict[str, str] = field(default_factory=dict)  # field -> where its number comes from

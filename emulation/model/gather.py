@@ -92,22 +92,19 @@ class Gatherer:
             return self._ring(ready, payload_bytes, index)
         return self._logarithmic(ready, payload_bytes, index)
 
-    def phase_s(self, payload_bytes: float, messages: int = 1, sharing: int = 1) -> float:
-        """One message: latency and bytes, or the processors of a crowded host."""
+    def phase_s(self, payload_bytes: float, sharing: int = 1) -> float:
+        """One phase: latency and bytes, or the processors of a crowded host."""
         scenario, costs = self.scenario, self.costs
+        cpu_s = costs.both_cpu_s if scenario.allgather is AllGather.BIDIRECTIONAL else costs.hop_cpu_s
         alone = costs.hop_s + payload_bytes * sharing / costs.bytes_per_s
         if not costs.cores:
             return alone
-        return max(alone, scenario.ranks_a_host * messages * costs.hop_cpu_s / costs.cores)
+        return max(alone, scenario.ranks_a_host * cpu_s / costs.cores)
 
     def _ring(self, ready: Times, payload_bytes: int, index: int) -> Times:
         scenario = self.scenario
         plan = ring_plan(scenario.ranks, scenario.allgather, scenario.sizes)
-        one = self.phase_s(payload_bytes)
-        two = self.phase_s(payload_bytes, messages=2)
-        single = sum(wait is not Wait.BOTH for wait in plan.pattern) * plan.rounds + len(plan.last)
-        double = plan.phases - single
-        delay_s = (single * one + double * two) / plan.phases
+        delay_s = self.phase_s(payload_bytes)
         if not scenario.jitter_s:
             done = [(wait, plan.rounds) for wait in plan.pattern] + [(wait, 1) for wait in plan.last]
             self._progress(plan.phases)

@@ -112,7 +112,7 @@ async def join_rooted(
     roots = len(edges) - 1
     mine = next(i for i in range(roots) if edges[i] <= rank < edges[i + 1])
 
-    async def neighbour(door: Door, counts: Counts, timed: Phases) -> tuple[tuple[str, int], int]:
+    async def neighbour(door: Door, counts: Counts, timed: Phases) -> tuple[str, int]:
         addresses = []
         for root in range(roots):
             addresses.append(await lookup.get(root_key(plan.name, root), deadline))
@@ -134,7 +134,7 @@ async def join_rooted(
         finally:
             reply.close()
         timed.done("root")
-        return address_of(rank, (rank + 1) % plan.ranks, data), (rank - 1) % plan.ranks
+        return address_of(rank, (rank + 1) % plan.ranks, data)
 
     return await join_neighbours(loop, rank, plan.ranks, plan.name, host, deadline, neighbour)
 

@@ -1,0 +1,239 @@
+"""This machine's cost of every operation, and how well the model then foretells real starts.
+
+Costs are measured one by one on a real store and real sockets; processor time a hop and a join from two
+small real starts. Agreement is checked at sizes that were not used for that. All virtual ranks share this
+machine's few processors, so they are the bound here, not latency: the model has both, and takes the larger.
+"""
+
+import os
+import socket
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from rankscope.emulation.model import Costs, Scenario, Sizes, simulate
+from rankscope.emulation.model.scenario import AllGather, Ring
+from rankscope.emulation.real.plan import RealPlan
+from rankscope.emulation.real.run import RealResult, run_real
+
+Progress = Callable[[float, str], None]
+
+FITTED: Final = (48, 96)  # ranks of the real starts that costs come from
+CHECKED: Final = (16, 32, 64, 128, 192)  # ranks of those that they are checked with
+_REPEATS: Final = 3
+_GATHERS: Final = 3
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """One part of one real start beside the model."""
+
+    ranks: int
+    ring: str
+    allgather: str
+    part: str  # 'form', 'allgather'
+    real_s: float
+    model_s: float
+
+    @property
+    def error_ratio(self) -> float:
+        """(model - real) / real."""
+        return self.model_s / self.real_s - 1
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """All sizes and methods that both can do; none of them was used to fit."""
+
+    rows: tuple[Agreed, ...]
+    counts_equal: bool  # logical operations of real part and model, in every start
+
+    @property
+    def median_error_ratio(self) -> float:
+        return statistics.median(abs(row.error_ratio) for row in self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rows": [vars(row) | {"error_ratio": row.error_ratio} for row in self.rows],
+            "median_error_ratio": self.median_error_ratio,
+            "counts_equal": self.counts_equal,
+        }
+
+    def lines(self) -> list[str]:
+        """A table for people."""
+        head = ("ranks", "ring", "AllGather", "part", "real s", "model s", "error")
+        lines = ["{:>6} {:<10} {:<14} {:<10} {:>9} {:>9} {:>7}".format(*head)]
+        lines += [
+            f"{r.ranks:>6} {r.ring:<10} {r.allgather:<14} {r.part:<10} {r.real_s:>9.4f} {r.model_s:>9.4f} "
+            f"{r.error_ratio:>+7.0%}"
+            for r in self.rows
+        ]
+        lines.append(
+            f"median error {self.median_error_ratio:.0%}; operations counted "
+            f"{'equal' if self.counts_equal else 'NOT EQUAL'} in all of them"
+        )
+        return lines
+
+
+def calibrate(progress: Progress = lambda share, what: None) -> Costs:
+    """Measure; takes about a minute on an idle machine.
+
+    Raises:
+        UserError: torch is missing, or a real start failed.
+    """
+    progress(0.0, "store")
+    store = _store_costs()
+    progress(0.2, "sockets")
+    hop_s, connect_s, bytes_per_s = _socket_costs()
+    cores = len(os.sched_getaffinity(0))
+    hop_cpu: dict[str, list[float]] = {}
+    joins = []
+    starts = [(n, way) for n in FITTED for way in ("ring", "bidirectional")]
+    for number, (ranks, way) in enumerate(starts):
+        progress(0.3 + 0.7 * number / len(starts), f"{ranks} ranks for real, {way}")
+        result = real_start(ranks, way)
+        phases = simulate_phases(ranks, way)
+        hop_cpu.setdefault(way, []).append(result.gather_s / phases * cores / ranks)
+        joins.append(result.form_s * cores / ranks)
+    here = f"measured on {socket.gethostname()}, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())}"
+    return Costs(
+        name=f"{socket.gethostname()}, {cores} cores",
+        hop_s=hop_s,
+        connect_s=connect_s,
+        accept_s=connect_s / 2,
+        reply_s=connect_s,
+        store_accept_s=store["accept"],
+        store_op_s=store["op"],
+        store_key_s=store["key"],
+        store_trip_s=store["trip"],
+        bytes_per_s=bytes_per_s,
+        ring_pair_s=0.0,
+        transport_pair_s=0.0,
+        fixed_s=0.0,
+        hop_cpu_s=float(np.median(hop_cpu["ring"])),
+        both_cpu_s=float(np.median(hop_cpu["bidirectional"])),
+        join_cpu_s=float(np.median(joins)),
+        cores=cores,
+        sources=dict.fromkeys(
+            ("hop_s", "connect_s", "accept_s", "reply_s", "store_accept_s", "store_op_s", "store_key_s",
+             "store_trip_s", "bytes_per_s"), here,
+        )
+        | dict.fromkeys(("hop_cpu_s", "both_cpu_s", "join_cpu_s"), f"{here}, real starts of {FITTED} ranks")
+        | dict.fromkeys(
+            ("ring_pair_s", "transport_pair_s", "fixed_s"), "not part of the real bootstrap: no devices here"
+        ),
+    )  # fmt: skip
+
+
+def agreement(
+    costs: Costs, progress: Progress = lambda share, what: None, sizes: Sequence[int] = CHECKED
+) -> Agreement:
+    """Real starts beside the model at sizes that were not fitted."""
+    rows = []
+    equal = True
+    starts = [(n, way) for n in sizes for way in ("ring", "bidirectional")]
+    for number, (ranks, way) in enumerate(starts):
+        progress(number / len(starts), f"{ranks} ranks for real, {way}")
+        result = real_start(ranks, way)
+        outcome = simulate(scenario_of(ranks, way), costs)
+        equal &= outcome.counts == result.counts
+        fronts = outcome.front_s()
+        gather = sum(s for name, s in fronts if name.startswith("allgather"))
+        form = outcome.total_s - gather
+        for part, real_s, model_s in (("form", result.form_s, form), ("allgather", result.gather_s, gather)):
+            rows.append(Agreed(ranks, "tcpstore", way, part, real_s, model_s))
+    progress(1.0, "done")
+    return Agreement(tuple(rows), equal)
+
+
+def scenario_of(ranks: int, way: str) -> Scenario:
+    """The start that is measured: everything on one host, no host loops."""
+    return Scenario(
+        ranks, Ring.TCPSTORE, AllGather(way), Sizes.FIRST, hosts=1, loops=False, allgathers=_GATHERS
+    )
+
+
+def simulate_phases(ranks: int, way: str) -> int:
+    """Dependent phases of all AllGathers of that start."""
+    from rankscope.emulation.model.gather import ring_plan
+
+    return _GATHERS * ring_plan(ranks, AllGather(way), Sizes.FIRST).phases
+
+
+def real_start(ranks: int, way: str) -> RealResult:
+    """The median of a few real starts, by total time."""
+    plan = RealPlan.of(scenario_of(ranks, way))
+    results = sorted((run_real(plan) for _ in range(_REPEATS)), key=lambda r: r.total_s)
+    return results[len(results) // 2]
+
+
+def _store_costs() -> dict[str, float]:
+    """Seconds a connection, a request and a key at a real TCPStore, and one way of an idle round trip."""
+    import torch.distributed as dist
+
+    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+    def client() -> Any:
+        return dist.TCPStore(
+            "127.0.0.1", server.port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=30)
+        )
+
+    begin = time.perf_counter()
+    clients = [client() for _ in range(50)]
+    accept = (time.perf_counter() - begin) / len(clients)
+    one = clients[0]
+    keys = [f"k{i}" for i in range(2_000)]
+    begin = time.perf_counter()
+    for key in keys:
+        one.set(key, b"x" * 28)
+    one.get(keys[-1])  # sets are not answered: this is
+    op = (time.perf_counter() - begin) / len(keys)
+    trips = []
+    for key in keys[:500]:
+        begin = time.perf_counter()
+        one.get(key)
+        trips.append(time.perf_counter() - begin)
+    begin = time.perf_counter()
+    one.multi_get(keys)
+    key = (time.perf_counter() - begin) / len(keys)
+    return {"accept": accept, "op": op, "key": min(key, op), "trip": statistics.median(trips) / 2}
+
+
+def _socket_costs() -> tuple[float, float, float]:
+    """(a hop, a connection, bytes a second) over loopback, one pair of sockets."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    connects = []
+    for _ in range(200):
+        begin = time.perf_counter()
+        left = socket.create_connection(listener.getsockname())
+        right, _ = listener.accept()
+        connects.append(time.perf_counter() - begin)
+        left.close()
+        right.close()
+    left = socket.create_connection(listener.getsockname())
+    right, _ = listener.accept()
+    for sock in (left, right):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    hops = []
+    for _ in range(1_000):
+        begin = time.perf_counter()
+        left.sendall(b"x" * 120)
+        right.recv(120)
+        hops.append(time.perf_counter() - begin)
+    block, moved = b"x" * 65_536, 0
+    begin = time.perf_counter()
+    for _ in range(500):
+        left.sendall(block)
+        waiting = len(block)
+        while waiting:
+            waiting -= len(right.recv(waiting))
+        moved += len(block)
+    rate = moved / (time.perf_counter() - begin)
+    for sock in (left, right, listener):
+        sock.close()
+    return statistics.median(hops), statistics.median(connects), rate
