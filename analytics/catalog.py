@@ -10,6 +10,7 @@ A view's documentation stands in the head of its file; columns that mean the sam
 
 import hashlib
 import re
+import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ _DERIVED = (
     "d_ledger_minute",
     "d_init_rank",
     "d_init_phase",
+    "d_meeting",
     "d_lateness",
     "d_run",
 )
@@ -74,6 +76,8 @@ def views() -> tuple[View, ...]:
 def install(con: duckdb.DuckDBPyConnection) -> None:
     """Create the derived tables and all views, unless the store has these very ones already.
 
+    Derived tables of another version are made anew: their runs are noted in `stale_run`, to be refreshed.
+
     Raises:
         UserError: the store is read-only and has other ones.
     """
@@ -87,7 +91,11 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
     try:
         con.begin()
         con.execute("CREATE TABLE IF NOT EXISTS d_catalog (version VARCHAR)")
-        con.execute((_HERE / "derive" / "tables.sql").read_text())
+        tables = _sql("derive", "tables")
+        for name in re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", tables):
+            con.execute(f"DROP TABLE IF EXISTS {name}")
+        con.execute(tables)
+        con.execute("INSERT INTO stale_run SELECT run_id, $now FROM run", {"now": time.time_ns()})
         for name in _STAGING:
             con.execute(f"CREATE OR REPLACE VIEW {name} AS {_sql('staging', name)}")
         for view in _by_need():

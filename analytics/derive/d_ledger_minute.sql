@@ -1,19 +1,22 @@
--- The ledger over time: how many ranks are in each category, as a step function, cut at whole minutes and summed.
+-- The ledger over time, by whole minutes. A rank time up to T is, over all edges before T, sum of delta x (T - t) =
+-- T x sum of deltas - sum of delta x t: so the edges are summed by minute first, and no interval is cut.
 WITH edge AS (
-    SELECT category, begin_ns AS t, count(*) AS delta FROM d_ledger_interval WHERE run_id = $run_id GROUP BY ALL
+    SELECT category, begin_ns AS t, 1 AS delta FROM d_ledger_interval WHERE run_id = $run_id
     UNION ALL
-    SELECT category, end_ns, -count(*) FROM d_ledger_interval WHERE run_id = $run_id GROUP BY ALL
-    UNION ALL
-    SELECT c.category, minute.t, 0
-    FROM (SELECT category, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns
-          FROM d_ledger_interval WHERE run_id = $run_id GROUP BY ALL) c,
-         generate_series((c.begin_ns // 60000000000 + 1) * 60000000000, c.end_ns, 60000000000) AS minute(t)
-), point AS (
-    SELECT category, t, sum(delta) AS delta FROM edge GROUP BY ALL
+    SELECT category, end_ns, -1 FROM d_ledger_interval WHERE run_id = $run_id
+), summed AS (
+    SELECT category, t // 60000000000 AS minute, sum(delta)::HUGEINT AS deltas,
+           sum((t % 60000000000) * delta)::HUGEINT AS within
+    FROM edge GROUP BY ALL
+), every_minute AS (
+    SELECT category, unnest(range(min(minute), max(minute) + 1)) AS minute FROM summed GROUP BY category
 ), level AS (
-    SELECT category, t AS begin_ns, lead(t) OVER w AS end_ns, sum(delta) OVER w AS ranks
-    FROM point WINDOW w AS (PARTITION BY category ORDER BY t ROWS UNBOUNDED PRECEDING)
+    SELECT m.category, m.minute, coalesce(s.deltas, 0) AS deltas, coalesce(s.within, 0) AS within,
+           coalesce(sum(s.deltas) OVER (
+               PARTITION BY m.category ORDER BY m.minute ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS ranks
+    FROM every_minute m LEFT JOIN summed s USING (category, minute)
 )
-SELECT $run_id AS run_id, begin_ns // 60000000000 * 60000000000 AS bucket_ns, category,
-       sum(ranks * (end_ns - begin_ns))::BIGINT AS ns
-FROM level WHERE ranks > 0 AND end_ns IS NOT NULL GROUP BY ALL
+-- Ranks there at the minute's begin stay for all of it; who comes or goes within adds or takes the rest of it.
+SELECT $run_id AS run_id, minute * 60000000000 AS bucket_ns, category,
+       (60000000000 * (ranks + deltas) - within)::BIGINT AS ns
+FROM level WHERE 60000000000 * (ranks + deltas) - within <> 0

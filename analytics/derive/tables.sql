@@ -87,6 +87,11 @@ CREATE TABLE IF NOT EXISTS d_init_phase (
     run_id VARCHAR, attempt INTEGER, phase VARCHAR, ordinal INTEGER, ranks INTEGER,
     p50_s DOUBLE, p95_s DOUBLE, p99_s DOUBLE, max_s DOUBLE, max_rank INTEGER
 );
+-- How a group's ranks came together in a step: when the first, the middle and the last two came.
+CREATE TABLE IF NOT EXISTS d_meeting (
+    run_id VARCHAR, attempt INTEGER, pg VARCHAR, step BIGINT, arrivals BIGINT, first_ns BIGINT, median_ns BIGINT,
+    last_ns BIGINT, second_last_ns BIGINT, last_rank INTEGER
+);
 -- Who came when: per rank and group, from full collectives where they exist, else from roll-ups.
 CREATE TABLE IF NOT EXISTS d_lateness (
     run_id VARCHAR, attempt INTEGER, rank INTEGER, incarnation INTEGER, pg VARCHAR,

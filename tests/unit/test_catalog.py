@@ -105,3 +105,16 @@ def test_a_failed_refresh_leaves_the_last_good_one(store: duckdb.DuckDBPyConnect
         patch.setattr(catalog, "_DERIVED", (*catalog._DERIVED[:-1], "d_process_of_nobody"))
         catalog.refresh(store, "kept")
     assert ledger(store, "kept") == before
+
+
+def test_views_of_another_version_are_made_anew() -> None:
+    facts = FactBuilder("old")
+    facts.attempt(0)
+    facts.process(0, 0, spawn=0, end=20, exit_code=0)
+    con = facts.store()
+    con.execute("ALTER TABLE d_run DROP COLUMN status")
+    con.execute("UPDATE d_catalog SET version = 'of yesterday'")
+    catalog.install(con)
+    assert con.execute("SELECT run_id FROM stale_run").fetchall() == [("old",)]
+    catalog.refresh(con, "old")
+    assert con.execute("SELECT status FROM v_run").fetchall() == [("finished",)]
