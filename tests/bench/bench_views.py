@@ -1,57 +1,27 @@
-"""How long the views take that pages read, on a large store: each under a second and under 4 GB.
+"""How long the questions take that pages ask of a large store: each under a second and under 4 GB.
 
-python tests/bench/make_large_store.py large.duckdb
-python tests/bench/bench_views.py large.duckdb
+    python tests/bench/make_large_store.py large.duckdb
+    python tests/bench/bench_views.py large.duckdb
+
+Asked are the charts' own queries (analytics/queries) and, per public view, what view_questions.toml says.
 """
 
 import argparse
+import re
 import sys
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+import rankscope
+
 LIMIT_S = 1.0
 MEMORY = "4GB"  # DuckDB refuses what needs more
-# What a page asks of each view: all of a small one, a run's worth of a wide one summed, one rank of the widest.
-QUESTIONS: dict[str, str] = {
-    "runs": "SELECT * FROM v_run ORDER BY began_ns",
-    "run": "SELECT * FROM v_run WHERE run_id = $run",
-    "attempts": "SELECT * FROM v_attempt WHERE run_id = $run",
-    "ledger": "SELECT * FROM v_ledger_total WHERE run_id = $run",
-    "ledger by attempt": "SELECT attempt, category, sum(ns) FROM v_ledger WHERE run_id = $run GROUP BY ALL",
-    "ledger by host": "SELECT host, category, sum(ns) FROM v_ledger WHERE run_id = $run GROUP BY ALL",
-    "ledger, worst ranks": "SELECT rank, sum(ns) FILTER (category = 'productive') AS ns FROM v_ledger "
-    "WHERE run_id = $run GROUP BY rank ORDER BY ns LIMIT 40",
-    "ledger by cause": "SELECT * FROM v_ledger_cause WHERE run_id = $run",
-    "ledger by minute": "SELECT * FROM v_ledger_minute WHERE run_id = $run",
-    "ledger by step": "SELECT * FROM v_ledger_step WHERE run_id = $run",
-    "ledger of one rank": "SELECT * FROM v_ledger_interval WHERE run_id = $run AND rank = $rank ORDER BY begin_ns",
-    "records of one rank": "SELECT * FROM v_ledger_source WHERE run_id = $run AND rank = $rank",
-    "sliding hour": "SELECT * FROM v_ett_hour WHERE run_id = $run",
-    "steps": "SELECT * FROM v_step_summary WHERE run_id = $run ORDER BY attempt, step",
-    "steps of one rank": "SELECT * FROM v_step WHERE run_id = $run AND rank = $rank ORDER BY begin_ns",
-    "start-up by phase": "SELECT * FROM v_init_phase WHERE run_id = $run",
-    "start-up, slowest ranks": "SELECT rank, sum(duration_ns) AS ns FROM v_init_rank WHERE run_id = $run "
-    "GROUP BY rank ORDER BY ns DESC LIMIT 20",
-    "incidents": "SELECT * FROM v_incident WHERE run_id = $run",
-    "evidence": "SELECT * FROM v_evidence WHERE run_id = $run AND ordinal <= 20",
-    "recovery": "SELECT * FROM v_restart_cost WHERE run_id = $run",
-    "expected ratio": "SELECT * FROM v_ettr_inputs WHERE run_id = $run",
-    "coverage": "SELECT * FROM v_coverage WHERE run_id = $run",
-    "lateness by host": "SELECT host, avg(late_mean_ns) FROM v_lateness WHERE run_id = $run GROUP BY host",
-    "lateness by mesh": "SELECT mesh ->> 'dp' AS dp, mesh ->> 'pp' AS pp, avg(late_mean_ns) FROM v_lateness "
-    "WHERE run_id = $run GROUP BY ALL",
-    "imposed wait": "SELECT rank, imposed_ns FROM v_imposed_wait WHERE run_id = $run ORDER BY imposed_ns DESC LIMIT 20",
-    "failures by cause": "SELECT * FROM v_failure_cause",
-    "failures by host": "SELECT * FROM v_host_failure ORDER BY failures DESC LIMIT 20",
-    "failure rate": "SELECT * FROM v_failure_rate",
-    "restarts": "SELECT * FROM v_restart WHERE run_id = $run",
-    "liveness": "SELECT * FROM v_liveness",
-    "checkpoints": "SELECT * FROM v_checkpoint WHERE run_id = $run",
-    "ranks": "SELECT count(*), min(ended_ns), max(ended_ns) FROM v_rank WHERE run_id = $run",
-}
+_QUERIES = Path(rankscope.__file__).parent / "analytics" / "queries"
+_VIEWS = Path(__file__).with_name("view_questions.toml")
 
 
 @dataclass(frozen=True)
@@ -65,25 +35,49 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Within the limit."""
+        """Answered within the limit."""
         return not self.problem and self.seconds < LIMIT_S
 
 
 def measure(path: Path, run_id: str = "large", rank: int = 4711) -> list[Answer]:
-    """Ask each question twice, in an own process' connection with little memory; the second time counts."""
-    answers = []
+    """Ask each question twice over a connection with little memory; the second time counts."""
     with duckdb.connect(str(path), read_only=True, config={"memory_limit": MEMORY}) as con:
-        for name, sql in QUESTIONS.items():
-            values = {key: value for key, value in {"run": run_id, "rank": rank}.items() if f"${key}" in sql}
-            try:
-                for _ in range(2):
-                    began = time.perf_counter()
-                    rows = con.execute(sql, values).to_arrow_table().num_rows
-                    seconds = time.perf_counter() - began
-                answers.append(Answer(name, seconds, rows))
-            except duckdb.Error as error:
-                answers.append(Answer(name, time.perf_counter() - began, 0, str(error).splitlines()[0]))
-    return answers
+        values = _values(con, run_id, rank)
+        return [_ask(con, name, sql, values) for name, sql in questions().items()]
+
+
+def questions() -> dict[str, str]:
+    """All questions by name."""
+    charts = {f"chart {path.stem}": path.read_text() for path in sorted(_QUERIES.glob("*.sql"))}
+    return charts | tomllib.loads(_VIEWS.read_text())
+
+
+def _values(con: duckdb.DuckDBPyConnection, run_id: str, rank: int) -> dict[str, object]:
+    """A value for each parameter that a question may have."""
+    row = con.execute(
+        "SELECT began_ns, ended_ns, ranks FROM v_run WHERE run_id = $run", {"run": run_id}
+    ).fetchone()
+    if row is None:
+        raise SystemExit(f"there is no run {run_id} in this store")
+    one = {"run": run_id, "rank": rank, "attempt": 0, "incident": 1, "host": None, "group": None}
+    sizes = {"limit": 40, "points": 2000, "buckets": 500, "window": 30, "lanes": 100, "every": 1}
+    words = {"category": "lost", "by": "host", "scalar": "loss"}
+    return one | sizes | words | {"t0": row[0], "t1": row[1], "ranks": row[2]}
+
+
+def _ask(con: duckdb.DuckDBPyConnection, name: str, sql: str, values: dict[str, object]) -> Answer:
+    wanted = set(re.findall(r"\$(\w+)", re.sub(r"--.*", "", sql)))
+    if not wanted <= set(values):
+        return Answer(name, 0, 0, f"no value is known for {', '.join(sorted(wanted - set(values)))}")
+    asked = {key: values[key] for key in wanted}
+    began = time.perf_counter()
+    try:
+        con.execute(sql, asked).to_arrow_table()
+        began = time.perf_counter()
+        rows = con.execute(sql, asked).to_arrow_table().num_rows
+    except duckdb.Error as error:
+        return Answer(name, time.perf_counter() - began, 0, str(error).splitlines()[0])
+    return Answer(name, time.perf_counter() - began, rows)
 
 
 def main() -> int:

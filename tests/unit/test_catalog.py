@@ -10,8 +10,8 @@ from rankscope.analytics import catalog
 CONTRACT = {
     "v_run": "run_id status origin ranks replica_groups hosts attempts began_ns ended_ns wall_ns began_at "
     "wall_s time_to_start_s time_to_recover_s time_to_recover_max_s failures steps_committed steps_lost "
-    "ett_time ett_capacity reference_step_ns ranks_expected ranks_reporting dropped errors as_of_ns framework backend "
-    "device_kind command",
+    "ett_time ett_capacity reference_step_ns ranks_expected ranks_reporting dropped errors as_of_ns "
+    "framework backend device_kind command",
     "v_attempt": "run_id attempt launch_id restart_count world_size ranks_reporting began_ns first_step_ns "
     "ended_ns end_reason first_step last_step steps_kept steps_lost init_s",
     "v_rank": "run_id attempt rank incarnation host local_rank pid replica_group spawn_ns began_ns ended_ns "
