@@ -28,6 +28,8 @@ ENVIRONMENT = {
     "RANKSCOPE_RUN": "name of the run; `--run` goes before it",
     "RANKSCOPE_STORE": "the store; `--store` goes before it, `rankscope.duckdb` here is the default",
     "RANKSCOPE_SPOOL": "folder that ranks record into; `--spool` goes before it",
+    "RANKSCOPE_DETAIL": "how much of its collectives a rank keeps: `all`, `sampled` or `ring`",
+    "RANKSCOPE_STALL_S": "seconds that a collective may take before a rank looks closer, default 60",
     "RANKSCOPE_TOKEN": "token of a `quack:` store that another host serves",
     "RANKSCOPE_LAUNCH_ID": "set by `rankscope run`: which launch of the run its processes belong to",
     "RANKSCOPE_PACKAGE": "set by `rankscope run`: where its ranks find this package",
