@@ -15,7 +15,7 @@
 #error "records are little-endian"
 #endif
 
-enum { SPAN_BEGIN = 1, SPAN_END, COLL_BEGIN, COLL_END, COLL_ROLLUP, COLL_ROLLUP2 };
+enum { SPAN_BEGIN = 1, SPAN_END, COLL_BEGIN, COLL_END, COLL_ROLLUP, COLL_ROLLUP2, SCALAR };
 enum { FLAG_P2P = 16, NO_STEP = -1, RING_TOKEN = -2, MAX_SUMS = 256, DROPPED_OFFSET = 48 };
 #define EVERY_STEP (INT64_C(1) << 62)
 
@@ -196,6 +196,21 @@ static int64_t id_of(Pen *self, PyObject *text)
     return id;
 }
 
+/* A step that was given, or the current one; NO_STEP for one that no record can hold. */
+static int step_of(Pen *self, PyObject *given, int64_t *out)
+{
+    int overflow = 0;
+    *out = self->step;
+    if (!given || given == Py_None)
+        return 0;
+    *out = PyLong_AsLongLongAndOverflow(given, &overflow);
+    if (*out == -1 && PyErr_Occurred())
+        return -1;
+    if (overflow || *out < INT32_MIN || *out > INT32_MAX)
+        *out = NO_STEP;
+    return 0;
+}
+
 static PyObject *tuple_of(const int64_t *values, int count)
 {
     PyObject *made = PyTuple_New(count);
@@ -323,7 +338,7 @@ static PyObject *pen_begin(Pen *self, PyObject *const *args, Py_ssize_t given, P
         return NULL;
     if (!self->has_view)
         return tuple_of(none, 6);
-    int64_t name, category, attr = 0, step = self->step;
+    int64_t name, category, attr = 0, step;
     if ((name = id_of(self, in[1])) < 0 || (category = id_of(self, in[0])) < 0)
         goto lost;
     if (in[3] && in[3] != Py_None) {
@@ -336,14 +351,8 @@ static PyObject *pen_begin(Pen *self, PyObject *const *args, Py_ssize_t given, P
         if (attr < 0)
             goto lost;
     }
-    if (in[2] && in[2] != Py_None) {
-        int overflow = 0;
-        step = PyLong_AsLongLongAndOverflow(in[2], &overflow);
-        if (step == -1 && PyErr_Occurred())
-            goto lost;
-        if (overflow || step < INT32_MIN || step > INT32_MAX)
-            step = NO_STEP;
-    }
+    if (step_of(self, in[2], &step) < 0)
+        goto lost;
     Record record = {.t = now_ns(), .name = (uint32_t)name, .pg = (uint32_t)category, .step = (int32_t)step,
                      .attr = (uint32_t)attr, .tag = tag_of(self), .kind = SPAN_BEGIN};
     int64_t token[] = {record.t, put(self, &record), name, category, step, attr};
@@ -374,6 +383,27 @@ static PyObject *pen_end(Pen *self, PyObject *const *args, Py_ssize_t given, PyO
     put(self, &record);
     if (v[3] == self->step_category)
         publish_sums(self, v[4]);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pen_scalar(Pen *self, PyObject *const *args, Py_ssize_t given, PyObject *kwnames)
+{
+    static const char *const names[] = {"name", "value", "step"};
+    PyObject *in[3];
+    if (bind("scalar", names, 3, 2, args, given, kwnames, in) < 0)
+        return NULL;
+    if (!self->has_view)
+        Py_RETURN_NONE;
+    double value = PyFloat_AsDouble(in[1]);
+    int64_t name, step;
+    if ((value == -1.0 && PyErr_Occurred()) || (name = id_of(self, in[0])) < 0 || step_of(self, in[2], &step) < 0) {
+        lose(self, 1);
+        Py_RETURN_NONE;
+    }
+    Record record = {.t = now_ns(), .name = (uint32_t)name, .step = (int32_t)step, .tag = tag_of(self),
+                     .kind = SCALAR};
+    memcpy(&record.a, &value, sizeof value);
+    put(self, &record);
     Py_RETURN_NONE;
 }
 
@@ -602,6 +632,7 @@ static PyMethodDef pen_methods[] = {
     {"end", FAST(pen_end), METH_FASTCALL | METH_KEYWORDS, "End a span."},
     {"collective_begin", FAST(pen_collective_begin), METH_FASTCALL | METH_KEYWORDS, "Publish a collective."},
     {"collective_end", FAST(pen_collective_end), METH_FASTCALL | METH_KEYWORDS, "A collective completed."},
+    {"scalar", FAST(pen_scalar), METH_FASTCALL | METH_KEYWORDS, "A number of a step."},
     {"publish", (PyCFunction)pen_publish, METH_VARARGS, "Write roll-ups."},
     {"point", (PyCFunction)pen_point, METH_VARARGS, "Write to a file."},
     {"circle", (PyCFunction)pen_circle, METH_VARARGS, "Be a ring."},

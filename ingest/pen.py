@@ -31,9 +31,11 @@ _MAX_THREADS: Final = 4096
 _SPAN_BEGIN, _SPAN_END = int(Kind.SPAN_BEGIN), int(Kind.SPAN_END)
 _COLL_BEGIN, _COLL_END = int(Kind.COLL_BEGIN), int(Kind.COLL_END)
 _ROLLUP, _ROLLUP2 = int(Kind.COLL_ROLLUP), int(Kind.COLL_ROLLUP2)
+_SCALAR = int(Kind.SCALAR)
 _P2P = int(Flag.P2P)
 _pack = RECORD.pack_into
 _pack_dropped = struct.Struct("<Q").pack_into
+_as_bits, _as_integer = struct.Struct("<d").pack, struct.Struct("<q").unpack
 _now = time.monotonic_ns
 _ident = threading.get_ident
 
@@ -178,6 +180,20 @@ class Pen:
             self.record(_SPAN_END, _now(), t, slot, 0, 0, name, category, number, attr, self._tag(), flags)
             if category == self.step_category:
                 self.publish(number)
+        except Exception:
+            self.drop()
+
+    def scalar(self, name: str, value: float, step: int | None = None) -> None:
+        """A number of a step: loss, tokens, MFU."""
+        if self._window is None:
+            return
+        try:
+            (bits,) = _as_integer(_as_bits(value))
+            name_id = self._ids.get(name)
+            if name_id is None:
+                name_id = self._intern(name)
+            number = self.step if step is None else step if -(2**31) <= step < 2**31 else NO_STEP
+            self.record(_SCALAR, _now(), bits, 0, 0, 0, name_id, 0, number, 0, self._tag())
         except Exception:
             self.drop()
 

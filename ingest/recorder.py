@@ -12,7 +12,6 @@ Nothing raises into the trainer. With RANKSCOPE=0, or where nothing can be writt
 import atexit
 import contextlib
 import os
-import struct
 import sys
 import threading
 import time
@@ -33,11 +32,8 @@ from rankscope.ingest.segment import SegmentWriter
 from rankscope.ingest.vocabulary import InitPhase, SpanCategory
 
 T = TypeVar("T")
-_now = time.monotonic_ns
-_bits = struct.Struct("<d").pack
-_as_integer = struct.Struct("<q").unpack
 # As plain values: an enum's members cost more to reach and to compare than a record does.
-_STEP, _SCALAR, _ERROR = str(SpanCategory.STEP), int(Kind.SCALAR), int(Flag.ERROR)
+_STEP, _ERROR = str(SpanCategory.STEP), int(Flag.ERROR)
 _COMMITTED, _NOT_COMMITTED = int(Flag.COMMITTED), int(Flag.NOT_COMMITTED)
 
 
@@ -64,6 +60,7 @@ class Recorder:
         # The pen's own methods, not ours that call them: each call less is a tenth of what a record costs.
         self.begin: Callable[..., SpanToken] = self._pen.begin
         self.end: Callable[..., None] = self._pen.end
+        self.scalar: Callable[..., None] = self._pen.scalar
         self.collective_begin: Callable[..., CollectiveToken] = self._pen.collective_begin
         self.collective_end: Callable[..., None] = self._pen.collective_end
         if writer is not None:
@@ -142,18 +139,6 @@ class Recorder:
             return 0
 
     # --- rare records ------------------------------------------------------------------------------------
-
-    def scalar(self, name: str, value: float, step: int | None = None) -> None:
-        """A number of a step: loss, tokens, MFU."""
-        writer = self._writer
-        if writer is None:
-            return
-        try:
-            (bits,) = _as_integer(_bits(value))
-            number = self._pen.step if step is None else step if -(2**31) <= step < 2**31 else NO_STEP
-            self._pen.record(_SCALAR, _now(), bits, 0, 0, 0, writer.intern(name), 0, number)
-        except Exception:
-            self._pen.drop()
 
     def signal(
         self,
