@@ -7,9 +7,8 @@ library to watch it, and nothing raises into the trainer: see guard.py.
 import importlib
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rankscope.ingest.hooks.guard import Guard
 from rankscope.ingest.hooks.postimport import after_import
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
     from rankscope.ingest.recorder import Recorder
 
 
-@dataclass(frozen=True)
-class Hook:
-    """`file` in this package attaches to `module` when that is imported; at once for module ''."""
+class Hook(NamedTuple):
+    """`file` in this package attaches to `module` when that is imported; in a rank at once for module ''."""
 
     file: str
     module: str
@@ -68,8 +66,10 @@ def install(recorder: "Recorder | None" = None, only: Collection[str] | None = N
         attacher = _Attacher(hook)
         if hook.module:
             after_import(hook.module, attacher)
-        else:
+        elif recorder is not None:
             attacher(importlib.import_module(__name__))
+        else:
+            after_import("torch", attacher)  # what never imports torch, never becomes a rank
 
 
 class _Attacher:

@@ -3,7 +3,6 @@
 after_import("torch.serialization", attach)      # attach(module), now if it is imported already
 """
 
-import importlib.abc
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
@@ -21,10 +20,10 @@ def after_import(name: str, callback: Callback) -> None:
         return
     _waiting.setdefault(name, []).append(callback)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds nothing itself: it asks the others, and adds the callbacks to what they found."""
 
     def find_spec(

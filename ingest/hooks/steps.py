@@ -1,11 +1,12 @@
 """Steps of a trainer that does not say where they begin and end: from data to the optimizer's update.
 
-A step is opened by the first pass through the model with gradients after the last update; it began when the
-data for it came. The first optimizer that steps ends it. If the trainer says it itself, with rec.step(), or a
-callback of its framework does, nothing is added.
+A step is opened by the first pass through the model with gradients after the last update; it began when
+its data came. The first optimizer that steps ends it, as long as it goes on stepping. If the trainer says it
+itself, with rec.step(), or a callback of its framework does, nothing is added.
 """
 
 import time
+import weakref
 from typing import Any
 
 from rankscope.ingest.layout import NO_STEP, Flag
@@ -22,7 +23,8 @@ class Steps:
         self._token: Any = None
         self._data_ns = 0  # monotonic clock when data last came
         self._armed = False  # an optimizer was made: there will be steps
-        self._primary: int | None = None  # id of the optimizer whose update ends a step: the first to do one
+        self._primary: weakref.ref[Any] | None = None  # the optimizer whose update ends a step
+        self._other: weakref.ref[Any] | None = None  # another, that stepped after it
         self._passes = 0  # backward passes of the open step
         self._told_passes = 1
 
@@ -48,13 +50,13 @@ class Steps:
     def updating(self, recorder: Recorder, optimizer: Any) -> None:
         """An optimizer is about to step."""
         self._armed = True
-        if self._primary is None:
-            self._primary = id(optimizer)
+        if self._primary is None or self._primary() is None:
+            self._primary = weakref.ref(optimizer)
         self.model_pass(recorder)
 
     def updated(self, recorder: Recorder, optimizer: Any) -> None:
         """An optimizer has stepped."""
-        if self._token is None or self._primary != id(optimizer):
+        if self._token is None or not self._ends_step(optimizer):
             return
         token, self._token = self._token, None
         if recorder.explicit_steps:
@@ -66,6 +68,17 @@ class Steps:
         recorder.step_number += 1
         self._passes = 0
         self._data_ns = 0
+
+    def _ends_step(self, optimizer: Any) -> bool:
+        """Whether `optimizer` is the one that counts; one that steps twice while that does not takes over."""
+        if self._primary is not None and self._primary() is optimizer:
+            self._other = None
+            return True
+        if self._other is not None and self._other() is optimizer:
+            self._primary, self._other = self._other, None
+            return True
+        self._other = weakref.ref(optimizer)
+        return False
 
     def resumed(self, recorder: Recorder, done: int) -> None:
         """The optimizer's state says how many steps it has done."""
