@@ -3,6 +3,7 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+TESTS  := $(VENV)/.ready-for-tests
 PYTHON ?= python3
 STORE  ?= rankscope.duckdb
 PORT   ?= 8501
@@ -33,6 +34,13 @@ $(READY): requirements.txt pyproject.toml setup.py ingest/_fast.c
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.txt
 	@touch $@
 
+# Of torchtitan the tests need its logger, not the data sets and trackers that it depends on.
+$(TESTS): $(READY)
+	@echo 'installing the frameworks whose trainers the tests run'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dash,dev,torchft,frameworks]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps torchtitan==0.3.0
+	@touch $@
+
 .PHONY: setup
 setup: $(READY)
 
@@ -58,7 +66,7 @@ browser:
 	fi
 
 .PHONY: test
-test: $(READY) browser
+test: $(TESTS) browser
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q $(TEST_ARGS)
 
 .PHONY: check
