@@ -74,21 +74,10 @@ def _write(
     begin_ns: int,
     told: dict[str, Any],
 ) -> str:
-    host = socket.gethostname()
     run_id = safe_name(run) if run else new_run_id(f"emulated-{ranks}", begin_ns)
-    identity = Identity(
-        run_id=run_id,
-        launch_id=f"emulation-{os.getpid()}-{begin_ns}",
-        restart_count=0,
-        rank=-1,
-        world_size=ranks,
-        local_rank=None,
-        host=host,
-        pid=os.getpid(),
-        start_ns=begin_ns,
-        role="launcher",
-        command=method,
-    )
+    identity = Identity(run_id, f"emulation-{os.getpid()}-{begin_ns}", socket.gethostname(), begin_ns)
+    identity.rank, identity.world_size = -1, ranks
+    identity.role, identity.command = "launcher", method
     writer = SegmentWriter(spool / run_id, identity.stem, identity.as_json())
     try:
         writer.event(

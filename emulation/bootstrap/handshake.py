@@ -137,33 +137,33 @@ async def dial(loop: Loop, where: tuple[str, int], wanted: int, deadline: float)
     """One attempt to connect; None when nobody listens there. TimeoutError at the deadline."""
     sock = socket.socket(socket.AF_INET6 if ":" in where[0] else socket.AF_INET, socket.SOCK_STREAM)
     loop.watch(sock)
+    connected = True
     try:
         sock.connect(where)
     except BlockingIOError:
+        loop.watch_writing(sock, True)
         try:
-            loop.watch_writing(sock, True)
-            await _connected(loop, sock, deadline)
-            loop.watch_writing(sock, False)
+            connected = await _connected(loop, sock, deadline)
         except TimeoutError:
             sock.close()
             raise
+        loop.watch_writing(sock, False)
     except OSError:
-        sock.close()
-        return None
-    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        connected = False
+    if not connected:
         sock.close()
         return None
     return Channel(sock, wanted)
 
 
-async def _connected(loop: Loop, sock: socket.socket, deadline: float) -> None:
-    """Until the kernel knows whether `sock` is connected."""
+async def _connected(loop: Loop, sock: socket.socket, deadline: float) -> bool:
+    """Whether the connection came about, once the kernel knows."""
     while True:
         await loop.wait([sock], deadline)
         if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            return
+            return False
         try:
             sock.getpeername()
         except OSError:
             continue  # woken by the registration, not by the connection
-        return
+        return True

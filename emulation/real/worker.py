@@ -131,7 +131,7 @@ class Worker:
     async def _rank(self, rank: int, lookup: PollingLookup, deadline: float) -> int:
         """The whole bootstrap of one rank; returns the rank that it found next to it."""
         plan = self.plan
-        await self._be_late(rank)
+        await self._be_late(rank, deadline)
         host = self._host(rank)
         ring: Ring
         if plan.ring == "tcpstore":
@@ -156,7 +156,7 @@ class Worker:
 
     async def _shared_rank(self, rank: int, board: Switchboard, lookup: BatchLookup, deadline: float) -> int:
         plan, following = self.plan, (rank + 1) % self.plan.ranks
-        await self._be_late(rank)
+        await self._be_late(rank, deadline)
         counts, timed = Counts(), Phases()
         address = pack(board.host, board.door.port, rank)
         await publish(lookup, rank, plan.name, address, counts, timed)
@@ -192,10 +192,13 @@ class Worker:
         self.shared_connections = board.connections
         board.close()
 
-    async def _be_late(self, rank: int) -> None:
+    async def _be_late(self, rank: int, deadline: float) -> None:
         late = self.plan.begins_late(rank)
         if late:
-            await self.loop.pause(late)
+            await self.loop.pause(min(late, deadline - monotonic()))
+            if monotonic() >= deadline:
+                what = f"rank {rank} begins {late:g} s late, after the time-out"
+                raise BootstrapError(rank, "begin", Reason.MISSING, rank, what)
 
     def _host(self, rank: int) -> str:
         """On one machine ranks listen on many loopback addresses: ports are per address, and run out."""

@@ -164,11 +164,11 @@ def test_address_of_another_process_is_a_lie() -> None:
 
 def test_nobody_at_the_published_address() -> None:
     job = Job(3, 0.7)
-    with socket.create_server((HOST, 0)) as listener:
-        port = listener.getsockname()[1]
-    job.store.set(key_of("t", 1), pack(HOST, port))
-    task = job.join(0)
-    job.loop.run_all()
+    with socket.socket() as bound:  # taken, so that nobody else listens there either
+        bound.bind((HOST, 0))
+        job.store.set(key_of("t", 1), pack(HOST, bound.getsockname()[1]))
+        task = job.join(0)
+        job.loop.run_all()
     with pytest.raises(BootstrapError) as caught:
         task.value()
     assert (caught.value.culprit, caught.value.reason) == (1, Reason.UNREACHABLE)
