@@ -8,9 +8,10 @@ PYTHON ?= python3
 STORE  ?= rankscope.duckdb
 PORT   ?= 8501
 SERVE  ?= 1
-# What else `rankscope demo` or pytest is to be told, for example DEMO_ARGS=--quick, TEST_ARGS="-k ledger".
-DEMO_ARGS ?=
-TEST_ARGS ?=
+# What else each is to be told, for example DEMO_ARGS=--quick, TEST_ARGS="-k ledger".
+DEMO_ARGS  ?=
+TEST_ARGS  ?=
+BENCH_ARGS ?= --peers
 
 .PHONY: help
 help:
@@ -77,7 +78,7 @@ check: $(READY)
 
 .PHONY: bench
 bench: $(READY)
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 .PHONY: docs
 docs: $(READY)

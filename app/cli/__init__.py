@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from rankscope.ingest.errors import UserError
 
 # Modules of this package, in the order of the help text.
-COMMANDS = ("run", "demo", "dash", "collect", "report", "runs", "compare", "sql", "store", "emulate", "doctor")
+COMMANDS = (
+    "run",
+    "demo",
+    "dash",
+    "collect",
+    "report",
+    "runs",
+    "compare",
+    "sql",
+    "store",
+    "emulate",
+    "doctor",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
