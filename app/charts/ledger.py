@@ -43,7 +43,13 @@ def ledger_bar(ledger: pa.Table, mode: Mode) -> go.Figure:
             marker={
                 "color": category.color,
                 "line": {"width": 1, "color": INK[mode].panel},
-                "pattern": {"shape": "/" if name == "unexplained" else "", "size": 5, "solidity": 0.25},
+                "pattern": {
+                    "shape": "/" if name == "unexplained" else "",
+                    "fillmode": "overlay",
+                    "fgcolor": "#7D8794",
+                    "size": 5,
+                    "solidity": 0.25,
+                },
             },
             hovertemplate=(
                 f"<b>{category.label}</b> %{{x:.2f}} %<br>{human.seconds(row['rank_s'])} of rank time"

@@ -44,13 +44,13 @@ def _cause(row: dict[str, Any], touched: Sequence[dict[str, Any]], ranks: int) -
         ("Confidence", human.percent(row["confidence"], 0)),
         (
             "Stopped at",
-            f"{row['pg']} #{human.count(row['seq'])}"
+            f"group {row['pg']}, collective {human.count(row['seq'])}"
             if row["pg"] is not None and row["seq"] is not None
             else None,
         ),
-        ("Missing", _ranks(touched, "missing", None)),
-        ("Held up", _ranks(touched, "held up", ranks)),
-        ("Restarted", _ranks(touched, "restarted", ranks)),
+        ("Ranks missing", _ranks(touched, "missing", None)),
+        ("Ranks held up", _ranks(touched, "held up", ranks)),
+        ("Ranks restarted", _ranks(touched, "restarted", ranks)),
         ("Isolated", "yes: it stayed within its replica group" if row["isolated"] else None),
         ("Steps lost", human.count(row["steps_lost"])),
         ("Began", f"{human.moment(row['began_ns'])} UTC"),

@@ -19,7 +19,7 @@ def _view(name: str, rows: list[dict[str, Any]]) -> Markup:
     columns = [row for row in rows if row["column"]]
     return tag(
         "details",
-        tag("summary", span("rs-mono", name), span("rs-faint", f" {len(columns)}")),
+        tag("summary", span("rs-mono", name), span("rs-faint", f" {len(columns)}") if columns else None),
         [div("rs-muted", text) for text in about],
         [
             div(

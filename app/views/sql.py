@@ -66,6 +66,7 @@ def _result(sql: str, run: str | None) -> None:
         st.dataframe(
             shown,
             hide_index=True,
+            placeholder="NULL",
             key="result",
             height="auto" if table.num_rows < 12 else 480,
             column_config={

@@ -106,6 +106,7 @@ def _records(asked: dict[str, Any], by: str, number: int | None, host: str | Non
         st.dataframe(
             records.table,
             hide_index=True,
+            placeholder="–",
             key="records",
             height="auto" if records.table.num_rows < 9 else 320,
             column_config={

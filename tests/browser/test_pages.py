@@ -20,9 +20,13 @@ PAGES = {
         "slowest: import, rank 3",
     ],
     "run?run=clean": ["Finished without a failure.", "83.3\u2009%", "No failure was seen"],
+    "time?run=crash": ["Start with making restarts twice as fast", "53.0\u2009%", "attempt 0", "in use 4.8"],
+    "time?run=clean&by=rank": ["rank 0", "No two checkpoints were saved", "83.3\u2009%"],
+    "what-if?run=crash": ["80.1\u2009%", "44.4\u2009%", "As published"],
+    "what-if?groups=6&over=checkpoint": ["Replica groups", "6"],
     "sql": ["v_incident", "rank 2 on host-0 was ended by SIGKILL"],
 }
-CHARTS = {"run?run=crash": 5, "run?run=clean": 4}
+CHARTS = {"run?run=crash": 5, "run?run=clean": 4, "time?run=crash": 3, "what-if?run=crash": 2}
 
 
 def _open(page: Any, address: str, ready: str = ".rs") -> None:
@@ -103,6 +107,26 @@ def test_a_run_that_goes_on_refreshes_and_leaves_a_choice_alone(page: Any, dashb
         arg=before,
     )
     assert page.get_by_text("tokens over steps").count() == 1
+    assert page.locator(ERROR).count() == 0
+
+
+def test_a_piece_of_the_ledger_shows_its_records(page: Any, dashboard: str) -> None:
+    _open(page, f"{dashboard}/time?run=crash&by=rank")
+    plot = page.locator(".st-key-panel-ledger-by .js-plotly-plot")
+    piece = plot.locator(".bars .trace .point").first  # productive time of rank 0
+    piece.wait_for(state="attached")
+    box = piece.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.locator(".st-key-panel-records").get_by_text("Productive of rank 0").wait_for()
+    assert page.locator(ERROR).count() == 0
+
+
+def test_a_slider_moves_the_scenario_and_the_address(page: Any, dashboard: str) -> None:
+    _open(page, f"{dashboard}/what-if?run=crash")
+    page.get_by_text("80.1\u2009%").first.wait_for()
+    page.locator(".st-key-groups input").first.press("ArrowRight")
+    page.wait_for_url("**groups=16**")
+    page.get_by_text("80.1\u2009%").first.wait_for(state="detached")
     assert page.locator(ERROR).count() == 0
 
 
