@@ -10,7 +10,7 @@ WITH life AS (
            ) AS is_new
     FROM life
 ), numbered AS (
-    SELECT *, count(*) FILTER (WHERE is_new) OVER (
+    SELECT *, sum(CASE WHEN is_new THEN 1 ELSE 0 END) OVER (
                PARTITION BY run_id, scope ORDER BY begin_ns, end_ns ROWS UNBOUNDED PRECEDING
            ) AS island
     FROM marked

@@ -13,13 +13,13 @@ WITH attempt_start AS (
            resumed_at > max(resumed_at) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS advanced
     FROM attempt_start WINDOW w AS (PARTITION BY run_id ORDER BY began_ns)
 ), restarted AS (
-    SELECT *, count(*) FILTER (WHERE advanced) OVER (PARTITION BY run_id ORDER BY began_ns) AS advances
+    SELECT *, sum(CASE WHEN advanced THEN 1 ELSE 0 END) OVER (PARTITION BY run_id ORDER BY began_ns) AS advances
     FROM followed WHERE place > 1
 )
 SELECT run_id, attempt, began_ns, make_timestamp_ns(began_ns) AS began_at, since_ns / 1e9 AS since_previous_s,
        count(*) OVER (PARTITION BY run_id ORDER BY began_ns RANGE BETWEEN 3600000000000 PRECEDING AND CURRENT ROW)
            AS restarts_in_hour,
        resumed_at, advanced,
-       count(*) FILTER (WHERE advanced IS NOT TRUE) OVER (PARTITION BY run_id, advances ORDER BY began_ns)
+       (sum(CASE WHEN advanced THEN 0 ELSE 1 END) OVER (PARTITION BY run_id, advances ORDER BY began_ns))::BIGINT
            AS restarts_without_advance
 FROM restarted

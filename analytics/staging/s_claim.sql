@@ -16,6 +16,22 @@ WITH island AS (
     JOIN d_window w USING (run_id, lane, attempt)
     LEFT JOIN (SELECT DISTINCT run_id, scope, first_ns, last_ns FROM island) a
            ON a.run_id = p.run_id AND a.scope = CASE WHEN f.has_lanes THEN -1 ELSE p.attempt END
+), failure AS (
+    SELECT i.run_id, CASE WHEN f.has_lanes THEN -1 ELSE i.attempt END AS scope, i.began_ns, i.detected_ns
+    FROM d_incident i JOIN d_frame f USING (run_id) WHERE i.detected_ns > i.began_ns
+), failure_marked AS (
+    SELECT *, began_ns > max(detected_ns) OVER (
+                  PARTITION BY run_id, scope ORDER BY began_ns, detected_ns
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS is_new
+    FROM failure
+), failure_numbered AS (
+    SELECT *, sum(CASE WHEN is_new THEN 1 ELSE 0 END) OVER (
+                  PARTITION BY run_id, scope ORDER BY began_ns, detected_ns ROWS UNBOUNDED PRECEDING) AS stretch
+    FROM failure_marked
+), unseen AS (
+    -- A failure that nobody has seen yet; where hundreds fail at once, each moment counts once.
+    SELECT run_id, scope, stretch, min(began_ns) AS began_ns, max(detected_ns) AS detected_ns
+    FROM failure_numbered GROUP BY ALL
 ), training AS (
     SELECT p.run_id, CASE WHEN f.has_lanes THEN -1 ELSE p.attempt END AS scope, min(p.first_step_begin_ns) AS begin_ns
     FROM d_process p JOIN d_frame f USING (run_id) GROUP BY ALL
@@ -57,13 +73,17 @@ SELECT run_id, attempt, rank, incarnation, category, NULL, begin_ns, end_ns,
        CASE category WHEN 'init' THEN 'launched, not yet started' ELSE 'no process, nobody goes on' END, NULL
 FROM gap WHERE category IS NOT NULL
 UNION ALL
-SELECT t.run_id, t.attempt, t.rank, t.incarnation, 'detect', NULL, i.began_ns,
-       CASE WHEN t.rank = i.root_rank AND t.attempt = i.attempt AND t.incarnation = i.incarnation
-            THEN greatest(t.ended_ns, i.began_ns) ELSE least(i.detected_ns, t.ended_ns) END,
-       CASE WHEN t.rank = i.root_rank AND t.attempt = i.attempt AND t.incarnation = i.incarnation
-            THEN 'failed, its process not yet gone' ELSE 'a rank had failed, nobody knew yet' END, NULL
-FROM tile t JOIN d_incident i USING (run_id)
-WHERE t.spawn_ns <= i.began_ns AND t.ended_ns > i.began_ns AND (t.attempt = i.attempt OR t.scope = -1)
+SELECT t.run_id, t.attempt, t.rank, t.incarnation, 'detect', NULL, i.began_ns, t.ended_ns,
+       'failed, its process not yet gone', NULL
+FROM tile t
+JOIN d_incident i ON i.run_id = t.run_id AND i.attempt = t.attempt AND i.incarnation = t.incarnation
+                 AND i.lane = t.lane AND i.root_rank = t.rank
+WHERE t.spawn_ns <= i.began_ns AND t.ended_ns > i.began_ns
+UNION ALL
+SELECT t.run_id, t.attempt, t.rank, t.incarnation, 'detect', NULL, u.began_ns, least(u.detected_ns, t.ended_ns),
+       'a rank had failed, nobody knew yet', NULL
+FROM tile t JOIN unseen u USING (run_id, scope)
+WHERE t.spawn_ns <= u.began_ns AND t.ended_ns > u.began_ns
 UNION ALL
 SELECT run_id, attempt, rank, incarnation, category, step, begin_ns, end_ns, 'span ' || category, source_id
 FROM s_span WHERE category IN ('quorum', 'reconfigure', 'heal') AND thread = 0

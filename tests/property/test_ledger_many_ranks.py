@@ -1,4 +1,4 @@
-"""Ten thousand ranks with random lives: each one's ledger closes, to the nanosecond, with no gap or overlap."""
+"""Ten thousand ranks with random lives: each one's ledger closes exactly, with no gap or overlap."""
 
 import duckdb
 import numpy as np
