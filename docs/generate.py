@@ -46,12 +46,23 @@ def commands_page() -> str:
             prog=f"rankscope {module.NAME}", description=module.HELP, formatter_class=_Formatter
         )
         module.add_arguments(parser)
-        parts += [f"## rankscope {module.NAME}", f"```text\n{parser.format_help().strip()}\n```"]
+        parts += [f"## rankscope {module.NAME}", *_helps(parser)]
     parts += [
         "## Environment",
         _table(("variable", "meaning"), [(f"`{k}`", v) for k, v in ENVIRONMENT.items()]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _helps(parser: argparse.ArgumentParser) -> list[str]:
+    """The help of a command, then of the commands below it."""
+    texts = [f"```text\n{parser.format_help().strip()}\n```"]
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                below.formatter_class = _Formatter
+                texts += _helps(below)
+    return texts
 
 
 def views_page() -> str:
