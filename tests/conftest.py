@@ -16,7 +16,7 @@ import pytest
 
 _RANKSCOPE = (sys.executable, "-m", "rankscope.app.cli")
 KILL_RANK = 1
-DEMO_TIMEOUT_S = 420
+DEMO_TIMEOUT_S = 900
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def rankscope_command() -> list[str]:
 def cli(tmp_path: Path) -> Cli:
     """Run `rankscope ARGS...` in a process of its own, as a person would, without this process' settings."""
 
-    def run(*args: str | Path, timeout_s: float = 60) -> "subprocess.CompletedProcess[str]":
+    def run(*args: str | Path, timeout_s: float = 240) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [*_RANKSCOPE, *map(str, args)],
             capture_output=True,

@@ -13,8 +13,8 @@ from rankscope.ingest.errors import UserError
 from rankscope.ingest.owner import read_owner
 from rankscope.ingest.store import Store
 
-_START_S = 60.0
-_CATCH_UP_S = 60.0
+_START_S = 120.0
+_CATCH_UP_S = 120.0
 
 
 @contextlib.contextmanager

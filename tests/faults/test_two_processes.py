@@ -14,7 +14,7 @@ import pytest
 from rankscope.app.demo.process import Child
 
 pytestmark = [pytest.mark.training, pytest.mark.xdist_group("demo")]
-START_S = 60
+START_S = 180
 
 
 @pytest.fixture(scope="module")
