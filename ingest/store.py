@@ -203,7 +203,7 @@ class Store:
             if self.remote is None:
                 return self.cursor().execute(sql, params or {}).to_arrow_table()
             text = bind(sql, params) if params else sql
-            return self._con.cursor().execute(_REMOTE, {"uri": self.remote, "sql": text}).to_arrow_table()
+            return self._quiet_cursor().execute(_REMOTE, {"uri": self.remote, "sql": text}).to_arrow_table()
         except duckdb.IOException as error:
             if self.remote is None:
                 raise QueryError(clean_message(error)) from error
@@ -245,9 +245,14 @@ class Store:
         """
         if self.remote is not None:
             raise UserError(f"{self.url} is open in another process: it can only be read from here")
-        con = self._con.cursor()
+        con = self._quiet_cursor()
         if self._setup:
             con.execute(self._setup)
+        return con
+
+    def _quiet_cursor(self) -> duckdb.DuckDBPyConnection:
+        con = self._con.cursor()
+        con.execute("PRAGMA disable_progress_bar")  # in a notebook it would be drawn into the results
         return con
 
     def serve(self) -> str:
@@ -283,6 +288,10 @@ class Store:
         with self._lock:
             row = self._con.execute("SELECT current_setting('lock_configuration')").fetchone()
             if row is None or not row[0]:
+                if self._setup:  # a lake's own files are the exception
+                    options = self._con.execute("FROM ducklake_options('lake')").fetchall()
+                    folders = [value for name, _, value, *_ in options if name == "data_path"]
+                    self._con.execute(f"SET allowed_directories = {literal(folders)}")
                 self._con.execute("SET enable_external_access = false")
                 self._con.execute("SET lock_configuration = true")
 

@@ -22,18 +22,17 @@ def run(args: argparse.Namespace) -> int:
     from rankscope.app.opening import open_store
     from rankscope.app.tables import write_table
     from rankscope.ingest.errors import UserError
-    from rankscope.ingest.store import QueryError
 
     query = sys.stdin.read() if args.query == "-" else args.query
     with open_store(args.store) as store:
         try:
             table = store.query_untrusted(query, time_limit_s=args.time_limit)
-        except QueryError as error:
+        except UserError as error:
             # One line: DuckDB's drawing of the place in the query is left out.
             problem = " ".join(str(error).split("\nLINE ")[0].split())
             if "does not exist" in problem or "not found" in problem:
                 problem += ' (rankscope sql "FROM v_help" lists views and columns)'
-            raise UserError(problem) from error
+            raise UserError(problem, status=error.status) from error
     form = args.format or _form_of(args.out)
     if form == "parquet" and args.out is None:
         raise UserError("parquet is no text: name a file with --out", status=2)

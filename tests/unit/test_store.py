@@ -194,5 +194,10 @@ def test_lake_has_the_same_tables(tmp_path: Path) -> None:
         }
         lake.execute("INSERT INTO run (run_id) VALUES ('x')")
         assert lake.rows("SELECT run_id FROM run") == [{"run_id": "x"}]
+        assert lake.query_untrusted("SELECT run_id FROM run").num_rows == 1
+        with pytest.raises(UserError, match="disabled"):
+            lake.query_untrusted("FROM read_text('/etc/passwd')")
+        lake.execute("INSERT INTO run (run_id) SELECT 'x' FROM range(100000)")
+        assert lake.query_untrusted("SELECT count(*) AS n FROM run").to_pylist() == [{"n": 100_001}]
     with Store.open(url) as again:
-        assert again.rows("SELECT run_id FROM run") == [{"run_id": "x"}]
+        assert again.rows("SELECT DISTINCT run_id FROM run") == [{"run_id": "x"}]
