@@ -153,14 +153,15 @@ def test_a_run_that_commits_nothing_is_stalled_and_one_without_a_sign_is_silent(
     store: duckdb.DuckDBPyConnection,
 ) -> None:
     now_s = (time.time_ns() - EPOCH_NS) / 1e9
-    for run_id, last in (("stuck", now_s), ("silent", now_s - 100), ("lively", now_s)):
+    later = now_s + 3600  # however long this test takes, that is no sign of the past
+    for run_id, last in (("stuck", later), ("silent", now_s - 100), ("lively", later)):
         facts = FactBuilder(run_id)
         facts.attempt(0)
         begin = now_s - 500
         facts.process(0, 0, spawn=begin, last=last)
         facts.steps(0, 0, begin=begin + 5, count=4, seconds=3)
         if run_id == "lively":
-            facts.step(0, 0, 4, now_s - 4, now_s - 1)
+            facts.step(0, 0, 4, later - 4, later - 1)
         facts.write(store)
     status = dict(
         store.execute("SELECT run_id, status FROM v_run WHERE status IN ('stalled', 'running')").fetchall()
