@@ -10,6 +10,9 @@ from typing import Any
 from rankscope.ingest.collector import Collector
 from rankscope.ingest.store import Store
 
+# torch 2.13: without it, a restarted worker may read the addresses of the attempt before from the store. With
+# it, the store's port is chosen before it is bound, and may be taken meanwhile: so only where needed.
+OWN_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 TORCHRUN = str(Path(sys.executable).with_name("torchrun"))
 RANKSCOPE = (sys.executable, "-m", "rankscope.app.cli")
 
@@ -51,8 +54,7 @@ def run_plain(
 ) -> "subprocess.CompletedProcess[str]":
     """Run `command` in `folder`, without this process' own RANKSCOPE settings."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("RANKSCOPE")}
-    # torch 2.13: without it, a restarted worker may read the addresses of the attempt before from the store.
-    fixed = {"OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    fixed = {"OMP_NUM_THREADS": "1"}
     return subprocess.run(
         command, cwd=folder, env=inherited | fixed | dict(environment or {}), capture_output=True, text=True,
         timeout=timeout_s, check=False,

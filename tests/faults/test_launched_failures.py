@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from launched import run_recorded, torchrun
+from launched import OWN_STORE, run_recorded, torchrun
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.training
@@ -66,7 +66,7 @@ dist.destroy_process_group()
 
 def test_a_killed_rank_leaves_its_last_collective_open(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(_KILLED)
-    run = run_recorded(tmp_path, *torchrun("train.py", restarts=1))
+    run = run_recorded(tmp_path, *torchrun("train.py", restarts=1), environment=OWN_STORE)
     assert run.status == 0, run.output
 
     still_open = run.rows("SELECT attempt, rank, op, seq FROM collective WHERE end_ns IS NULL")
