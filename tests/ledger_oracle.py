@@ -273,13 +273,15 @@ class Oracle:
     def _within(self, process: Process, t: int) -> set[str]:
         claims = set()
         for incident in self.run.incidents:
-            if not (process.spawn <= incident.began <= t and self._end(process) > incident.began):
-                continue
             unit = (process.attempt, process.lane, process.incarnation)
-            if (incident.attempt, incident.lane, incident.incarnation, incident.root) == (
+            is_root = (incident.attempt, incident.lane, incident.incarnation, incident.root) == (
                 *unit,
                 process.rank,
-            ) or (t < incident.detected and (self.run.has_lanes or process.attempt == incident.attempt)):
+            )
+            if is_root and process.spawn <= incident.began <= t and self._end(process) > incident.began:
+                claims.add("detect")
+        for began, detected in self._unseen(process.attempt):
+            if process.spawn <= began <= t < detected and self._end(process) > began:
                 claims.add("detect")
         first = process.first_begin
         if first is None or t < first:
@@ -306,6 +308,18 @@ class Oracle:
         if kept_now and any(begin <= t < end for begin, end in process.waits):
             claims.add("straggler_wait")
         return claims
+
+    def _unseen(self, attempt: int) -> list[list[int]]:
+        """Stretches in which some failure was not seen yet."""
+        stretches: list[list[int]] = []
+        for incident in sorted(self.run.incidents, key=lambda i: (i.began, i.detected)):
+            if incident.detected <= incident.began or not (self.run.has_lanes or incident.attempt == attempt):
+                continue
+            if stretches and incident.began <= stretches[-1][1]:
+                stretches[-1][1] = max(stretches[-1][1], incident.detected)
+            else:
+                stretches.append([incident.began, incident.detected])
+        return stretches
 
     def _span_claims(self, process: Process, span: Span) -> set[str]:
         if span.category == "data_wait":
