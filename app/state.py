@@ -9,6 +9,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import streamlit as st
 
+from rankscope.app.lanes import parse
+
 # Pages by their path in the URL; the file is relative to main.py.
 PAGES = {
     "": "views/runs.py",
@@ -26,6 +28,7 @@ class Where:
     run: str | None
     attempt: int | None
     incident: int | None
+    ranks: tuple[int, ...]  # empty: whichever tell most
     t0: int | None  # ns since the epoch
     t1: int | None
 
@@ -44,6 +47,7 @@ def where() -> Where:
         run=st.query_params.get("run") or None,
         attempt=_number("attempt"),
         incident=_number("incident"),
+        ranks=tuple(parse(st.query_params.get("ranks", ""))),
         t0=t0,
         t1=t1,
     )

@@ -1,17 +1,24 @@
--- Grain: stretch of time of one lane. A lane is a run of neighbouring ranks ($ranks ranks on $lanes lanes); time is
--- cut into $buckets pieces between $t0 and $t1, a piece takes the category that fills most of it, and equal
--- neighbours are merged: never more than $lanes × $buckets rows, however large the run.
+-- Grain: stretch of time of one lane. A lane is one of the $picked ranks, or all of them together where $lanes is 1.
+-- Time is cut into $buckets pieces between $t0 and $t1, a piece takes the category that fills most of it, and equal
+-- neighbours are merged: never more than lanes × $buckets rows, however long the run.
 WITH cut AS (
     SELECT greatest(($t1 - $t0) // $buckets, 1) AS width_ns
 ),
+picked AS (
+    SELECT
+        unnest($picked)::INTEGER AS rank,
+        CASE WHEN $lanes = 1 THEN 0 ELSE unnest(range(len($picked)))::INTEGER END AS lane
+),
 piece AS (
     SELECT
-        i.rank * $lanes // $ranks AS lane, i.category, i.begin_ns, i.end_ns, cut.width_ns,
+        p.lane, i.category, i.begin_ns, i.end_ns, cut.width_ns,
         unnest(range(
             (greatest(i.begin_ns, $t0) - $t0) // cut.width_ns,
             (least(i.end_ns, $t1) - 1 - $t0) // cut.width_ns + 1
         )) AS bucket
-    FROM v_ledger_interval AS i, cut
+    FROM v_ledger_interval AS i
+    JOIN picked AS p ON i.rank = p.rank
+    CROSS JOIN cut
     WHERE i.run_id = $run AND i.end_ns > $t0 AND i.begin_ns < $t1 AND i.end_ns > i.begin_ns
 ),
 share AS (

@@ -1,7 +1,6 @@
 """What happened, and when: attempts, ranks and steps over one axis of time, the incidents across them."""
 
 import datetime
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,14 +30,6 @@ def _at(ns: int) -> datetime.datetime:
 
 def _ms(ns: int) -> float:
     return ns / 1e6
-
-
-def lane_names(ranks: int, lanes: int) -> list[str]:
-    """What each lane holds: 'rank 3', or 'ranks 0–4,095' where a lane stands for several."""
-    if lanes >= ranks:
-        return [f"rank {rank}" for rank in range(ranks)]
-    first = [-(-lane * ranks // lanes) for lane in range(lanes + 1)]  # as SQL's rank * lanes // ranks
-    return [f"{a:,}–{b - 1:,}" for a, b in itertools.pairwise(first)]
 
 
 def timeline(

@@ -9,15 +9,16 @@ from rankscope.app import empty, human, shell
 from rankscope.app.charts import curves
 from rankscope.app.charts.init import init_waterfall
 from rankscope.app.charts.ledger import ledger_bar
-from rankscope.app.charts.timeline import Window, lane_names, timeline
-from rankscope.app.db import ask
+from rankscope.app.charts.timeline import Window, timeline
+from rankscope.app.db import Answer, ask
+from rankscope.app.lanes import pick
 from rankscope.app.parts import run_tiles
 from rankscope.app.parts.incident import incident
 from rankscope.app.shell import panel
 from rankscope.app.state import put, where
 
 _INCIDENTS = 500  # of a run that are looked at
-_LANES = 32  # more ranks than this share lanes
+_LONG_NS = 2 * 3600 * 10**9
 _FEW = 5  # choices that are shown side by side
 _MARKS = 3600  # of the lanes; the whole figure stays under 5,000
 _CONFIG = {"displaylogo": False, "modeBarButtons": [["resetScale2d", "toImage"]]}
@@ -45,19 +46,25 @@ def draw_top() -> None:
 
     shell.run_header(run, "Overview")
     st.html(run_tiles.verdict(run, incidents.rows()))
-    states = ask(
-        "lanes",
-        **asked,
-        ranks=run["ranks"],
-        lanes=1,
-        buckets=400,
-        t0=run["began_ns"],
-        t1=run["began_ns"] + max(run["wall_ns"], 1),
-    )
+    states = _states(run, asked, incidents.rows())
     st.html(run_tiles.tiles(run, first_attempt.rows(), states.rows()))
     _ledger(run, asked)
     if run["status"] != st.session_state["drawn_status"]:
         st.rerun()  # the run ended or came back: begin or stop refreshing
+
+
+def _picked(run: dict[str, Any], incidents: list[dict[str, Any]]) -> list[int]:
+    roots = [row["root_rank"] for row in incidents if row["root_rank"] is not None]
+    return pick(run["ranks"] or 0, where().ranks, roots)
+
+
+def _states(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[str, Any]]) -> Answer:
+    """State of the run over time: by the minute where it ran for hours, else finer, from the ranks picked."""
+    t0, t1 = run["began_ns"], run["began_ns"] + max(run["wall_ns"], 1)
+    picked = _picked(run, incidents)
+    if run["wall_ns"] > _LONG_NS or not picked:
+        return ask("ribbon", **asked, buckets=400, t0=t0, t1=t1)
+    return ask("lanes", **asked, picked=picked, lanes=1, buckets=400, t0=t0, t1=t1)
 
 
 def draw_timeline() -> None:
@@ -102,16 +109,23 @@ def _timeline(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[s
     here = where()
     whole = Window(run["began_ns"], max(run["began_ns"] + run["wall_ns"], run["began_ns"] + 1))
     window = Window(here.t0, here.t1) if here.t0 is not None and here.t1 is not None else whole
-    lanes = min(run["ranks"], _LANES)
+    picked = _picked(run, incidents)
+    if not picked:
+        with panel("timeline", "What happened, and when?"):
+            empty.none_of("No rank is known of this run.")
+        return
     answer = ask(
-        "lanes", **asked, ranks=run["ranks"], lanes=lanes, buckets=_MARKS // lanes, t0=window.t0, t1=window.t1
+        "lanes",
+        **asked,
+        picked=picked,
+        lanes=len(picked),
+        buckets=_MARKS // len(picked),
+        t0=window.t0,
+        t1=window.t1,
     )
-    with panel(
-        "timeline",
-        "What happened, and when?",
-        answer,
-        unit="UTC, colours as above; drag across to look closer",
-    ):
+    some = "" if len(picked) == run["ranks"] else f"{len(picked)} of {human.count(run['ranks'])} ranks; "
+    unit = f"{some}UTC, colours as above; drag across to look closer"
+    with panel("timeline", "What happened, and when?", answer, unit=unit):
         if window != whole and st.button(
             "Show the whole run", icon=":material/zoom_out_map:", key="zoom-out"
         ):
@@ -119,7 +133,7 @@ def _timeline(run: dict[str, Any], asked: dict[str, Any], incidents: list[dict[s
             st.rerun()
         figure = timeline(
             answer.table,
-            lane_names(run["ranks"], lanes),
+            [f"rank {rank:,}" for rank in picked],
             ask("attempts", **asked).rows(),
             ask("steps", **asked, points=900, t0=window.t0, t1=window.t1).table,
             incidents,

@@ -21,6 +21,7 @@ _BY = ("attempt", "rank", "host", "replica group", "cause")
 _MEMBERS = 40  # bars; the ones with least effective time
 _RECORDS = 60
 _HOUR_NS = 3600 * 10**9
+_MANY = 2000  # ranks; beyond, only the roll-up by minute is fast enough
 _REFRESH_S = 6.0
 _PICTURE = {"displaylogo": False, "modeBarButtons": [["toImage"]]}
 
@@ -117,7 +118,7 @@ def _records(asked: dict[str, Any], by: str, number: int | None, host: str | Non
 
 
 def _over_time(run: dict[str, Any], asked: dict[str, Any]) -> None:
-    if run["wall_ns"] > _HOUR_NS:
+    if run["wall_ns"] > _HOUR_NS or run["ranks"] > _MANY:
         points, window = ask("ett_hour", **asked, points=1200), "hour"
     else:
         t1 = run["began_ns"] + max(run["wall_ns"], 1)

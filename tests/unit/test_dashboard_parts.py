@@ -5,8 +5,9 @@ import pytest
 
 from rankscope.app import human
 from rankscope.app.charts.ledger import ink_on, ledger_bar
-from rankscope.app.charts.timeline import Window, lane_names, timeline
+from rankscope.app.charts.timeline import Window, timeline
 from rankscope.app.console import limited
+from rankscope.app.lanes import LANES, parse, pick
 from rankscope.app.markup import div, join, tag
 from rankscope.app.theme import LEDGER
 from rankscope.ingest.errors import UserError
@@ -67,14 +68,13 @@ def test_the_ledger_bar_closes_to_a_hundred() -> None:
     assert [bar.name for bar in figure.data] == ["Productive", "Init", "Unexplained"]
 
 
-def test_lanes_of_many_ranks_are_named_as_sql_cuts_them() -> None:
-    ranks, lanes = 100_000, 32
-    names = lane_names(ranks, lanes)
-    assert len(names) == lanes
-    for rank in (0, 3124, 3125, 99_999):
-        first, last = (int(word.replace(",", "")) for word in names[rank * lanes // ranks].split("–"))
-        assert first <= rank <= last
-    assert lane_names(3, 3) == ["rank 0", "rank 1", "rank 2"]
+def test_lanes_hold_the_root_causes_of_a_large_run() -> None:
+    picked = pick(100_000, [], [12_345, 99_999, 12_345])
+    assert len(picked) <= LANES
+    assert {12_345, 99_999, 0} <= set(picked)
+    assert picked == sorted(set(picked))
+    assert pick(3, [], [1]) == [0, 1, 2]
+    assert pick(100, parse("3-5, 70,x,900"), []) == [3, 4, 5, 70]
 
 
 def test_a_timeline_stays_under_5000_marks() -> None:
@@ -95,7 +95,13 @@ def test_a_timeline_stays_under_5000_marks() -> None:
         {"incident_id": i, "began_ns": i * second, "root_rank": i, "kind": "crash"} for i in range(300)
     ]
     figure = timeline(
-        pieces, lane_names(100_000, lanes), [], steps, incidents, Window(0, buckets * second), "dark"
+        pieces,
+        [f"rank {lane}" for lane in range(lanes)],
+        [],
+        steps,
+        incidents,
+        Window(0, buckets * second),
+        "dark",
     )
     marks = sum(len(trace.y) for trace in figure.data) + len(figure.layout.shapes)
     assert marks <= 5000
