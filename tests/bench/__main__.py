@@ -3,7 +3,7 @@
     python -m tests.bench [--peers] [--no-step] [--no-collector] [--docs]
 
 Results go to bench-results/, as JSON. --peers installs what the recorder is measured against into an
-environment of its own first; a peer that is not there is said to be missing. --docs writes docs/performance.md
+environment of its own first; one that is not there is said to be missing. --docs writes docs/performance.md
 from the results.
 """
 
