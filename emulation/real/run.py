@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -75,21 +75,32 @@ def run_real(
     Raises:
         UserError: torch is missing, too many ranks for this machine's open files, or a worker died.
     """
+    return run_series([plan], workers=workers, progress=progress)[0]
+
+
+def run_series(
+    plans: Sequence[RealPlan],
+    *,
+    workers: int | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[RealResult]:
+    """Several plans one after the other in the same workers, their names apart from each other."""
     try:
         import torch.distributed as dist
     except ImportError as error:
         raise UserError("the real emulation needs torch: pip install torch") from error
-    workers = workers or min(plan.ranks, max(2, os.cpu_count() or 2))
-    _check_files(plan, workers)
+    workers = workers or min(*(plan.ranks for plan in plans), max(2, os.cpu_count() or 2), 64)
+    for plan in plans:
+        _check_files(plan, workers)
     store = dist.TCPStore(
         "127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=_GRACE_S)
     )
     progress(f"starting {workers} workers")
-    processes = [_start(plan, index, workers, store.port) for index in range(workers)]
+    processes = [_start(plans, index, workers, store.port) for index in range(workers)]
     try:
-        _wait(processes, plan.timeout_s + 2 * _GRACE_S)
+        _wait(processes, sum(plan.timeout_s for plan in plans) + 2 * _GRACE_S)
         progress("reading what they report")
-        return collect(store, plan, workers)
+        return [collect(store, plan, workers) for plan in plans]
     finally:
         for process in processes:
             if process.poll() is None:
@@ -162,7 +173,7 @@ def _check_files(plan: RealPlan, workers: int) -> None:
         )
 
 
-def _start(plan: RealPlan, index: int, workers: int, port: int) -> subprocess.Popen[bytes]:
+def _start(plans: Sequence[RealPlan], index: int, workers: int, port: int) -> subprocess.Popen[bytes]:
     env = os.environ | {
         "RANK": str(index),
         "WORLD_SIZE": str(workers),
@@ -171,7 +182,8 @@ def _start(plan: RealPlan, index: int, workers: int, port: int) -> subprocess.Po
         "TORCHELASTIC_USE_AGENT_STORE": "True",  # the store is ours
         "RANKSCOPE": "0",  # workers are not ranks of anybody's training
     }
-    command = [sys.executable, "-m", "rankscope.emulation.real.worker", "--plan", plan.to_json()]
+    told = json.dumps([plan.to_json() for plan in plans])
+    command = [sys.executable, "-m", "rankscope.emulation.real.worker", "--plans", told]
     return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 

@@ -231,7 +231,9 @@ def main() -> int:
     import torch.distributed as dist
 
     parser = argparse.ArgumentParser(prog="rankscope.emulation.real.worker")
-    parser.add_argument("--plan", help="a plan as JSON, instead of the options")
+    parser.add_argument(
+        "--plans", help="plans, a JSON list, done one after the other; instead of the options"
+    )
     parser.add_argument("--ranks", type=int, default=1024)
     parser.add_argument("--ring", default="tcpstore")
     parser.add_argument("--allgather", default="bidirectional")
@@ -240,13 +242,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=120.0)
     args = parser.parse_args()
     index, workers = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    if args.plan:
-        plan = RealPlan.from_json(args.plan)
-    else:
-        plan = RealPlan(
-            args.ranks, args.ring, args.allgather, args.sizes, shared=args.shared, timeout_s=args.timeout,
-            payloads=() if args.shared else (120, 160, 2320),
-        )  # fmt: skip
+    plans = [RealPlan.from_json(text) for text in json.loads(args.plans)] if args.plans else [_plan_of(args)]
     store = dist.TCPStore(
         os.environ["MASTER_ADDR"],
         int(os.environ["MASTER_PORT"]),
@@ -254,15 +250,33 @@ def main() -> int:
         wait_for_workers=False,
         timeout=timedelta(seconds=_READY_S),
     )
-    report = Worker(plan, index, workers, store).run()
-    store.set(f"{plan.name}/report/{index}", zlib.compress(json.dumps(report).encode()))
-    if index == 0 and not args.plan:
+    for plan in plans:
+        worker = Worker(plan, index, workers, store)
+        report = worker.run()
+        worker.loop.close()
+        store.set(f"{plan.name}/report/{index}", zlib.compress(json.dumps(report).encode()))
+    if index == 0 and not args.plans:
         from rankscope.emulation.real.run import collect
 
-        result = collect(store, plan, workers)
+        result = collect(store, plans[0], workers)
         print(json.dumps(result.as_dict()))
+        store.set(f"{plans[0].name}/collected", b"1")
         return 0 if result.complete else 1
+    if not args.plans:  # the store may live in worker 0, which still reads from it
+        store.wait([f"{plans[0].name}/collected"], timedelta(seconds=_READY_S))
     return 0
+
+
+def _plan_of(args: argparse.Namespace) -> RealPlan:
+    return RealPlan(
+        args.ranks,
+        args.ring,
+        args.allgather,
+        args.sizes,
+        shared=args.shared,
+        timeout_s=args.timeout,
+        payloads=() if args.shared else (120, 160, 2320),
+    )
 
 
 if __name__ == "__main__":
