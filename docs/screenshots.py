@@ -90,6 +90,7 @@ def settle(page: Any) -> None:
     page.wait_for_function(
         "() => [...document.querySelectorAll('.stPlotlyChart')].every(c => c.querySelector('.main-svg'))"
     )
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
     before = None
     for _ in range(20):
         now = page.evaluate("document.body.innerHTML.length")

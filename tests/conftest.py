@@ -54,9 +54,10 @@ def rankscope_command() -> list[str]:
     return list(_RANKSCOPE)
 
 
-@pytest.fixture
-def cli(tmp_path: Path) -> Cli:
+@pytest.fixture(scope="session")
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     """Run `rankscope ARGS...` in a process of its own, as a person would, without this process' settings."""
+    elsewhere = tmp_path_factory.mktemp("cli")
 
     def run(*args: str | Path, timeout_s: float = 240) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -66,7 +67,7 @@ def cli(tmp_path: Path) -> Cli:
             timeout=timeout_s,
             check=False,
             env=_environment(),
-            cwd=tmp_path,
+            cwd=elsewhere,
         )
 
     return run

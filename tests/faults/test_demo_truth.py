@@ -18,9 +18,15 @@ def progress(demo_run: Any) -> list[Progress]:
     return read_progress(demo_run.folder / "progress.jsonl")
 
 
-@pytest.fixture
-def report(demo_run: Any, cli: Any, tmp_path: Path) -> dict[str, Any]:
-    done = cli("report", "latest", "--json", "--store", demo_run.copy_store(tmp_path))
+@pytest.fixture(scope="module")
+def store(demo_run: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy: Path = demo_run.copy_store(tmp_path_factory.mktemp("truth"))
+    return copy
+
+
+@pytest.fixture(scope="module")
+def report(store: Path, cli: Any) -> dict[str, Any]:
+    done = cli("report", "latest", "--json", "--store", store)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -48,10 +54,10 @@ def test_killed_rank_is_the_root_cause_and_the_only_one(report: dict[str, Any], 
     assert report["failures"] == 1
 
 
-def test_the_other_ranks_are_collateral(demo_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_the_other_ranks_are_collateral(demo_run: Any, cli: Any, store: Path) -> None:
     evidence = sql(
         cli,
-        demo_run.copy_store(tmp_path),
+        store,
         "SELECT role, rank FROM v_evidence JOIN v_incident USING (run_id, incident_id)"
         " WHERE role IN ('root', 'collateral') AND rank >= 0",
     )
@@ -85,11 +91,9 @@ def test_coverage_is_complete(report: dict[str, Any]) -> None:
     }
 
 
-def test_ledger_closes_to_the_nanosecond(
-    report: dict[str, Any], demo_run: Any, cli: Any, tmp_path: Path
-) -> None:
+def test_ledger_closes_to_the_nanosecond(report: dict[str, Any], cli: Any, store: Path) -> None:
     assert sum(report["ledger_ns"].values()) == report["ledger_total_ns"]
-    (run,) = sql(cli, demo_run.copy_store(tmp_path), "SELECT wall_ns FROM v_run")
+    (run,) = sql(cli, store, "SELECT wall_ns FROM v_run")
     assert report["ledger_total_ns"] == report["ranks"] * run["wall_ns"]
     assert report["ledger_ns"]["lost"] > 0
     assert report["ledger_ns"]["init"] > 0
@@ -113,10 +117,10 @@ def test_start_up_is_taken_apart(report: dict[str, Any]) -> None:
     assert 0 < report["time_to_recover_s"] < report["wall_s"]
 
 
-def test_loss_reached_the_store(demo_run: Any, progress: list[Progress], cli: Any, tmp_path: Path) -> None:
+def test_loss_reached_the_store(progress: list[Progress], cli: Any, store: Path) -> None:
     rows = sql(
         cli,
-        demo_run.copy_store(tmp_path),
+        store,
         "SELECT step, value FROM v_scalar WHERE name = 'loss' AND rank = 0 ORDER BY time_ns",
     )
     assert [row["value"] for row in rows] == pytest.approx([now.loss for now in progress], rel=1e-6)
