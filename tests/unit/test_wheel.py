@@ -41,10 +41,14 @@ def test_wheel_has_one_top_level_package(built: Path) -> None:
 
 
 def test_wheel_has_every_file_the_code_reads(built: Path) -> None:
+    read = {".py", ".sql", ".toml", ".css", ".js", ".woff2", ".png"}
     wanted = set()
     for folder in ("app", "ingest", "analytics", "emulation", "sample_data"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in {".py", ".sql", ".toml", ".css", ".js", ".woff2", ".png", ".pth"} and path.is_file():
+            if (
+                path.suffix in {".py", ".sql", ".toml", ".css", ".js", ".woff2", ".png", ".pth"}
+                and path.is_file()
+            ):
                 wanted.add(f"rankscope/{path.relative_to(ROOT)}")
     assert wanted - set(names_in_wheel(built)) == set()
 
