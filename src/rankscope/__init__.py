@@ -1,11 +1,13 @@
 """Rankscope: where the GPU-hours of a training run went, and which rank took them.
 
-import rankscope
-rec = rankscope.init()
-for batch in rec.data(loader):
-    with rec.step() as step:
-        ...
-rec.close()
+The smallest use, in a trainer:
+
+    import rankscope
+    rec = rankscope.init()
+    for batch in rec.data(loader):
+        with rec.step() as step:
+            ...
+    rec.close()
 """
 
 from rankscope.ingest.recorder import Recorder, init
