@@ -40,6 +40,7 @@ def build_report(store: Store, run_id: str) -> dict[str, Any]:
         "began": iso(run["began_ns"]),
         "as_of": iso(run["as_of_ns"]),
         "wall_s": run["wall_s"],
+        "wall_ns": run["wall_ns"],
         "time_to_start_s": run["time_to_start_s"],
         "time_to_recover_s": run["time_to_recover_s"],
         "time_to_recover_max_s": run["time_to_recover_max_s"],
