@@ -4,6 +4,7 @@ Any page can be shared by its address. Streamlit drops the query on a change of 
 are made here, and carry what still makes sense on the other side.
 """
 
+import re
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -35,7 +36,7 @@ class Where:
 
 def _number(name: str) -> int | None:
     text = st.query_params.get(name, "")
-    return int(text) if text.lstrip("-").isdigit() else None
+    return int(text) if re.fullmatch(r"-?[0-9]{1,19}", text) else None
 
 
 def where() -> Where:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from rankscope.app import human
 from rankscope.app.theme import BAD, GOOD, INK, LEDGER, Mode, axis, layout
 
+_ROOMY = 12  # lanes that are drawn tall
 _LINES = 40  # more incidents than this are marks, not lines
 _TOP, _BOTTOM = 20, 24  # margins, pixels
 _REASON = {"failed": ("✕", BAD), "finished": ("✓", GOOD), "running": ("▶", "#56B4E9")}
@@ -58,7 +59,7 @@ def timeline(
     _steps(figure, steps, mode)
     _incidents(figure, incidents, window, mode)
 
-    px = {"attempts": 22, "lanes": len(names) * (18 if len(names) <= 12 else 11), "steps": 110}
+    px = {"attempts": 22, "lanes": len(names) * (18 if len(names) <= _ROOMY else 12), "steps": 110}
     gap = 12
     plot = sum(px.values()) + 2 * gap
     height = plot + _TOP + _BOTTOM
@@ -110,6 +111,7 @@ def timeline(
             range=[len(names) - 0.5, -0.5],
             tickvals=list(range(len(names))),
             ticktext=list(names),
+            tickfont={"size": 11 if len(names) <= _ROOMY else 9, "color": INK[mode].muted},
         ),
         yaxis3=axis(mode, domain=domains["steps"], fixedrange=True, title={"text": ""}, nticks=4),
     )

@@ -113,10 +113,11 @@ def test_a_run_that_goes_on_refreshes_and_leaves_a_choice_alone(page: Any, dashb
 def test_a_piece_of_the_ledger_shows_its_records(page: Any, dashboard: str) -> None:
     _open(page, f"{dashboard}/time?run=crash&by=rank")
     plot = page.locator(".st-key-panel-ledger-by .js-plotly-plot")
-    piece = plot.locator(".bars .trace .point").first  # productive time of rank 0
+    piece = plot.locator(".bars .point").first  # productive time of rank 0
     piece.wait_for(state="attached")
     box = piece.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2)
+    page.mouse.click(box["x"] + 42, box["y"] + box["height"] / 2)
     page.locator(".st-key-panel-records").get_by_text("Productive of rank 0").wait_for()
     assert page.locator(ERROR).count() == 0
 
