@@ -5,6 +5,7 @@ import decimal
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rankscope.ingest.errors import UserError
+
+# What would move a terminal's cursor, colour it or turn its text around; names come from other machines.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SHOWN = {"\n": "⏎", "\t": " "}
 
 
 def write_table(table: pa.Table, form: str, out: Path | None) -> None:
@@ -62,7 +67,7 @@ def _words(value: object) -> str:
         return f"{value:.6g}" if math.isfinite(value) else str(value)
     if isinstance(value, (list, dict)):
         return json.dumps(value, default=_plain)
-    return str(value).replace("\n", "⏎")
+    return _UNSEEN.sub(lambda found: _SHOWN.get(found[0], "\N{REPLACEMENT CHARACTER}"), str(value))
 
 
 def _as_csv(table: pa.Table) -> bytes:

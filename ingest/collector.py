@@ -74,7 +74,7 @@ class Collector:
             UserError: another collector reads this spool, or it cannot be used.
         """
         self._store = store
-        self.spool = spool.absolute()
+        self.spool = spool.resolve()
         self._on_commit = on_commit
         self._say = say if say is not None else _to_stderr
         self._lock = _lock(spool)
@@ -167,7 +167,7 @@ class Collector:
             for stream, saved in list(self._saved.items()):
                 run, _, stem = stream.rpartition("/")
                 named = parse_segment_name(run, f"{stem}.0.seg")
-                if named is not None and not saved.complete:
+                if named is not None and saved.is_here and not saved.complete:
                     self._reading(named[0])
         return self._con
 

@@ -93,6 +93,7 @@ class Saved:
     last_error: str | None
     complete: bool
     last_ns: int
+    is_here: bool = True  # its files lay in this spool
     open: dict[str, set[int]] = field(default_factory=lambda: {"open_span": set(), "collective": set()})
 
     def apply(self, reading: Reading) -> None:
@@ -111,22 +112,22 @@ class Saved:
 
 
 def load_sources(con: duckdb.DuckDBPyConnection, spool: Path) -> dict[str, Saved]:
-    """All streams of `spool` that the store knows, by stream."""
+    """All streams that the store knows, by stream: a spool may have been reached by another path, or moved."""
     found = con.execute(
         "SELECT stream, source_id, run_id, attempt, rank, incarnation, host, next_slot, dropped, "
-        "writer_dropped, errors, last_error, complete, last_ns "
+        "writer_dropped, errors, last_error, complete, last_ns, path "
         "FROM source LEFT JOIN (SELECT source_id, host, last_ns FROM heartbeat) USING (source_id) "
-        "WHERE kind = 'segment' AND starts_with(path, $spool)",
-        {"spool": f"{spool}/"},
+        "WHERE kind = 'segment'"
     ).fetchall()
     saved: dict[str, Saved] = {}
     by_number: dict[int, Saved] = {}
     for stream, number, run, attempt, rank, incarnation, host, slot, dropped, by_writer, *rest in found:
-        errors, last_error, complete, last_ns = rest
+        errors, last_error, complete, last_ns, path = rest
         process = Process(run, attempt, rank, incarnation, host or "", number) if rank is not None else None
         saved[stream] = by_number[number] = Saved(
-            process, slot, dropped - by_writer, by_writer, errors, last_error, complete, last_ns or 0
-        )
+            process, slot, dropped - by_writer, by_writer, errors, last_error, complete, last_ns or 0,
+            is_here=Path(path).is_relative_to(spool),
+        )  # fmt: skip
     for table, is_open in (("open_span", "true"), ("collective", "end_ns IS NULL")):
         begun = con.execute(
             f"SELECT source_id, slot FROM {table} SEMI JOIN "
