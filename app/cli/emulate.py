@@ -228,11 +228,10 @@ def _calibrate(args: argparse.Namespace) -> int:
         if fit.note:
             lines.append(f"  {fit.note}")
     if not args.published:
-        from rankscope.emulation.calibrate import agreement, calibrate
+        from rankscope.emulation.calibrate import calibrate
 
         with _progress("measuring this machine") as report:
-            costs = calibrate(lambda share, what: report(0.5 * share, what))
-            table = agreement(costs, lambda share, what: report(0.5 + 0.5 * share, what))
+            costs, table = calibrate(report)
         if args.out:
             costs.save(args.out)
         told |= {"costs": costs.as_dict(), "agreement": table.as_dict()}
