@@ -112,7 +112,7 @@ class Saved:
 
 
 def load_sources(con: duckdb.DuckDBPyConnection, spool: Path) -> dict[str, Saved]:
-    """All streams that the store knows, by stream: a spool may have been reached by another path, or moved."""
+    """All streams that the store knows, by stream; their spool may be reached by another path now."""
     found = con.execute(
         "SELECT stream, source_id, run_id, attempt, rank, incarnation, host, next_slot, dropped, "
         "writer_dropped, errors, last_error, complete, last_ns, path "

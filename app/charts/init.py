@@ -7,6 +7,7 @@ from rankscope.app import human
 from rankscope.app.theme import BAD, INK, LEDGER, Mode, layout
 
 PHASE_NAMES = {
+    "launch": "launch",
     "spawn": "spawn",
     "import": "import",
     "rendezvous": "rendezvous",

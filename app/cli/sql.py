@@ -11,7 +11,7 @@ FORMATS = ("table", "csv", "json", "parquet")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="SQL", help="one SELECT; '-' reads it from stdin")
     parser.add_argument("--store", help="default: $RANKSCOPE_STORE, else rankscope.duckdb")
-    parser.add_argument("--format", choices=FORMATS, help="default: what the ending of --out says, else table")
+    parser.add_argument("--format", choices=FORMATS, help="default: what --out ends with, else table")
     parser.add_argument("--out", type=Path, help="file to write to")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="S", help="seconds (default: 60)")
 

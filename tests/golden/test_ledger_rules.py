@@ -173,16 +173,17 @@ def test_straggler_wait_is_for_the_last_to_arrive(store: duckdb.DuckDBPyConnecti
         facts.process(0, rank, spawn=ahead, end=20 + ahead, exit_code=0, host=f"host-{rank}")
         facts.steps(0, rank, begin=5 + ahead, count=5, seconds=3)
         facts.collective(0, rank, 0, (6, 7, 5)[rank] + ahead, 7.5 + ahead)
-        # Hidden behind compute, and one that not all were seen in: neither counts.
-        facts.collective(0, rank, 1, (9, 10, 9)[rank] + ahead, 10.5 + ahead, is_async=True)
-        if rank:
-            facts.collective(0, rank, 2, (0, 12, 13)[rank] + ahead, 13.5 + ahead)
-    assert _written(store, facts) == {"init": 15, "straggler_wait": 1 + 2, "productive": 42}
+        # Buckets of one backward: the first is hidden behind its compute, the last has nothing to hide behind.
+        facts.collective(0, rank, 1, (8.5, 10, 8.5)[rank] + ahead, 10.1 + ahead, is_async=True)
+        facts.collective(0, rank, 2, (9.5, 10.5, 9.5)[rank] + ahead, 10.7 + ahead, is_async=True)
+        if rank:  # not all were seen in it: it does not count
+            facts.collective(0, rank, 3, (0, 12, 13)[rank] + ahead, 13.5 + ahead)
+    assert _written(store, facts) == {"init": 15, "straggler_wait": 1 + 2 + 1 + 1, "productive": 40}
     last = store.execute(
         "SELECT rank, imposed_ns / 1e9, last_arrivals FROM v_imposed_wait "
         "WHERE run_id = 'straggler' ORDER BY imposed_ns DESC LIMIT 1"
     ).fetchone()
-    assert last == (1, 2 * (1 + 1), 2)  # twice 1 s after the second last, for two others
+    assert last == (1, 2 * (1 + 1.5 + 1), 3)  # after the second last, for two others
 
 
 def test_stall_is_the_excess_of_a_very_long_step(store: duckdb.DuckDBPyConnection) -> None:
