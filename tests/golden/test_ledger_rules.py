@@ -173,7 +173,7 @@ def test_straggler_wait_is_for_the_last_to_arrive(store: duckdb.DuckDBPyConnecti
         facts.process(0, rank, spawn=ahead, end=20 + ahead, exit_code=0, host=f"host-{rank}")
         facts.steps(0, rank, begin=5 + ahead, count=5, seconds=3)
         facts.collective(0, rank, 0, (6, 7, 5)[rank] + ahead, 7.5 + ahead)
-        # Buckets of one backward: the first is hidden behind its compute, the last has nothing to hide behind.
+        # Buckets of one backward: the first is hidden behind its compute, the last has nothing left.
         facts.collective(0, rank, 1, (8.5, 10, 8.5)[rank] + ahead, 10.1 + ahead, is_async=True)
         facts.collective(0, rank, 2, (9.5, 10.5, 9.5)[rank] + ahead, 10.7 + ahead, is_async=True)
         if rank:  # not all were seen in it: it does not count
