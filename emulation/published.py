@@ -41,13 +41,13 @@ GLOO_BEFORE: Final = "gloo, before"
 GLOO_AFTER: Final = "gloo, after"
 MEGASCALE: Final = "MegaScale"
 
-_NCCLX = "NCCLX paper, arXiv 2510.20171, Fig. 21 (two notes on it agree)"
+_NCCLX = "NCCLX paper, Fig. 21 (two notes on it agree)"
 _HSDP = "FT-HSDP paper, arXiv 2602.00277 (notes on it)"
 _GLOO = "github.com/pytorch/gloo pull request 408"
 _BOOTSTRAP = "NVIDIA/nccl bootstrap.cc"
 _PR_1791 = "NVIDIA/nccl pull request 1791"
 _ROCM = "ROCm report"
-_LIBUV = "PyTorch tutorial 'Introduction to Libuv TCPStore Backend'"
+_LIBUV = "PyTorch tutorial on the libuv backend of TCPStore"
 
 POINTS: Final = (
     Point(BASELINE, 8_192, 14.5, _NCCLX, "secondary", calibrates=True),
