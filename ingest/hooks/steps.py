@@ -1,8 +1,9 @@
 """Steps of a trainer that does not say where they begin and end: from data to the optimizer's update.
 
 A step is opened by the first pass through the model with gradients after the last update; it began when
-its data came. The first optimizer that steps ends it, as long as it goes on stepping. If the trainer says it
-itself, with rec.step(), or a callback of its framework does, nothing is added.
+its data came. Where neither is seen, a step reaches from one update to the next. The first optimizer that
+steps ends it, as long as it goes on stepping. If the trainer says it itself, with rec.step(), or a callback
+of its framework does, nothing is added.
 """
 
 import time
@@ -22,6 +23,7 @@ class Steps:
     def __init__(self) -> None:
         self._token: Any = None
         self._data_ns = 0  # monotonic clock when data last came
+        self._update_ns = 0  # monotonic clock after the last update
         self._armed = False  # an optimizer was made: there will be steps
         self._primary: weakref.ref[Any] | None = None  # the optimizer whose update ends a step
         self._other: weakref.ref[Any] | None = None  # another, that stepped after it
@@ -36,7 +38,7 @@ class Steps:
     def model_pass(self, recorder: Recorder) -> None:
         """A pass through the model with gradients begins."""
         if self._token is None and self._armed and not recorder.explicit_steps:
-            self._open(recorder)
+            self._open(recorder, self._data_ns)
 
     def backward(self, recorder: Recorder) -> None:
         """A backward pass begins: several of them in a step accumulate gradients."""
@@ -52,7 +54,8 @@ class Steps:
         self._armed = True
         if self._primary is None or self._primary() is None:
             self._primary = weakref.ref(optimizer)
-        self.model_pass(recorder)
+        if self._token is None and not recorder.explicit_steps:
+            self._open(recorder, self._data_ns or self._update_ns)
 
     def updated(self, recorder: Recorder, optimizer: Any) -> None:
         """An optimizer has stepped."""
@@ -62,6 +65,7 @@ class Steps:
         if recorder.explicit_steps:
             return
         recorder.end(token, _COMMITTED)
+        self._update_ns = time.monotonic_ns()
         if self._passes != self._told_passes and self._passes:
             self._told_passes = self._passes
             recorder.scalar("backward_passes_per_step", self._passes)
@@ -85,11 +89,11 @@ class Steps:
         if not recorder.explicit_steps and self._token is None:
             recorder.step_number = done
 
-    def _open(self, recorder: Recorder) -> None:
+    def _open(self, recorder: Recorder, begin_ns: int) -> None:
         if recorder.step_number == NO_STEP:
             recorder.step_number = 0
         token = recorder.begin(SpanCategory.STEP, step=recorder.step_number)
-        self._token = (self._data_ns, *token[1:]) if self._data_ns else token
+        self._token = (begin_ns, *token[1:]) if begin_ns else token
 
 
 steps = Steps()

@@ -61,6 +61,7 @@ def _values(con: duckdb.DuckDBPyConnection, run_id: str, rank: int) -> dict[str,
         raise SystemExit(f"there is no run {run_id} in this store")
     one = {"run": run_id, "rank": rank, "attempt": 0, "incident": 1, "host": None, "group": None}
     sizes = {"limit": 40, "points": 2000, "buckets": 500, "window": 30, "lanes": 100, "every": 1}
+    sizes["picked"] = list(range(32))
     words = {"category": "lost", "by": "host", "scalar": "loss"}
     return one | sizes | words | {"t0": row[0], "t1": row[1], "ranks": row[2]}
 

@@ -1,5 +1,6 @@
 """Where a trainer's steps begin and end when it does not say so."""
 
+import time
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ class FakeRecorder:
         self.step_number = NO_STEP
         self.open: list[int] = []
         self.ended: list[tuple[int, int]] = []
+        self.began_ns: list[int] = []
         self.scalars: list[tuple[str, float]] = []
 
     def begin(self, category: str, name: str = "", step: int = NO_STEP) -> tuple[int, ...]:
@@ -26,6 +28,7 @@ class FakeRecorder:
 
     def end(self, token: tuple[int, ...], flags: int = 0) -> None:
         self.open.remove(token[4])
+        self.began_ns.append(token[0])
         self.ended.append((token[4], flags))
 
     def scalar(self, name: str, value: float) -> None:
@@ -57,6 +60,20 @@ def test_each_update_ends_a_step(recorder: Any) -> None:
         _update(steps, recorder, optimizer)
     assert recorder.ended == [(number, Flag.COMMITTED) for number in range(3)]
     assert (recorder.open, recorder.step_number) == ([], 3)
+
+
+def test_updates_alone_reach_from_one_to_the_next(recorder: Any) -> None:
+    steps, optimizer = Steps(), Optimizer()
+    steps.made()
+    ended_ns = []
+    for _ in range(3):
+        steps.updating(recorder, optimizer)
+        steps.updated(recorder, optimizer)
+        ended_ns.append(time.monotonic_ns())
+    assert _numbers(recorder) == [0, 1, 2]
+    # The first begins where it was opened, for want of anything before it; see FakeRecorder.begin.
+    assert recorder.began_ns[0] == 1
+    assert recorder.began_ns[1] <= ended_ns[0] <= recorder.began_ns[2] <= ended_ns[1]
 
 
 def test_gradients_of_several_passes_make_one_step(recorder: Any) -> None:

@@ -41,7 +41,6 @@ def test_wheel_has_one_top_level_package(built: Path) -> None:
 
 
 def test_wheel_has_every_file_the_code_reads(built: Path) -> None:
-    read = {".py", ".sql", ".toml", ".css", ".js", ".woff2", ".png"}
     wanted = set()
     for folder in ("app", "ingest", "analytics", "emulation", "sample_data"):
         for path in (ROOT / folder).rglob("*"):
