@@ -110,13 +110,23 @@ def test_a_run_that_goes_on_refreshes_and_leaves_a_choice_alone(page: Any, dashb
     assert page.locator(ERROR).count() == 0
 
 
+def _settled(page: Any, locator: Any) -> dict[str, float]:
+    """The place of an element once nothing around it moves any more: charts below others are pushed down."""
+    before: dict[str, float] | None = None
+    while (now := locator.bounding_box()) is None or now != before:
+        before = now
+        page.wait_for_timeout(500)
+    return now
+
+
 def test_a_piece_of_the_ledger_shows_its_records(page: Any, dashboard: str) -> None:
     _open(page, f"{dashboard}/time?run=crash&by=rank")
     plot = page.locator(".st-key-panel-ledger-by .js-plotly-plot")
     piece = plot.locator(".bars .point").first  # productive time of rank 0
     piece.wait_for(state="attached")
-    box = piece.bounding_box()
+    box = _settled(page, piece)
     page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2)
+    plot.locator(".hoverlayer text").first.wait_for()  # plotly has seen the pointer
     page.mouse.click(box["x"] + 42, box["y"] + box["height"] / 2)
     page.locator(".st-key-panel-records").get_by_text("Productive of rank 0").wait_for()
     assert page.locator(ERROR).count() == 0
