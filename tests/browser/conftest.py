@@ -1,4 +1,4 @@
-"""One Chromium and two servers for all browser tests of a session."""
+"""One Chromium and two servers for all browser tests; they end with these, for they use half a core."""
 
 import os
 import socket
@@ -51,7 +51,7 @@ def _wait(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
     pytest.fail(f"the dashboard did not start:\n{log.read_text()}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def story_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The store of story.py."""
     path = tmp_path_factory.mktemp("story") / "runs.duckdb"
@@ -59,7 +59,7 @@ def story_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dashboard(story_store: Path) -> Iterator[str]:
     """`streamlit run app/main.py` on the store of story.py, while one of its runs goes on."""
     port = _free_port()
@@ -67,7 +67,7 @@ def dashboard(story_store: Path) -> Iterator[str]:
     yield from _serve(command, port, story_store.with_suffix(".log"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def empty_dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`streamlit run app/main.py` alone, on a store that is not there yet."""
     folder = tmp_path_factory.mktemp("empty")
@@ -76,7 +76,7 @@ def empty_dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield from _serve(command, port, folder / "server.log", RANKSCOPE_STORE=str(folder / "none.duckdb"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Debian's Chromium, without its sandbox, which containers do not allow."""
     from playwright.sync_api import sync_playwright
