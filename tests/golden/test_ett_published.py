@@ -163,11 +163,12 @@ def test_step_efficiency_measures_evenness_alone(store: duckdb.DuckDBPyConnectio
 
 def test_batches_committed_agree_with_the_ledger(store: duckdb.DuckDBPyConnection) -> None:
     """The cross-check with torchft's count: batches x reference / (N x wall)."""
+    _ett(store, _twelve_groups("batches", 0))
     row = store.execute(
         """
         SELECT ett_capacity, (SELECT count(*) FROM v_step s WHERE s.run_id = r.run_id AND s.kept)
                              * reference_step_ns / (ranks * wall_ns) AS by_batches
-        FROM v_run r WHERE run_id = 'groups'
+        FROM v_run r WHERE run_id = 'batches'
         """
     ).fetchone()
     assert row is not None and row[1] == pytest.approx(row[0], rel=0.03)
