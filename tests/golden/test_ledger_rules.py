@@ -240,8 +240,31 @@ def test_two_launches_of_one_run_with_a_pause(store: duckdb.DuckDBPyConnection) 
     assert row == (0, 2, "finished")
 
 
-def test_every_interval_leads_to_its_records(store: duckdb.DuckDBPyConnection) -> None:
-    unfounded = store.execute(
+_RULES = (
+    test_queue_is_time_without_an_allocation,
+    test_the_first_moment_is_the_allocation,
+    test_absent_while_others_go_on_and_restart_when_nobody_does,
+    test_a_late_rank_is_missed_from_the_first_step_on,
+    test_detect_until_somebody_saw_it,
+    test_lost_is_what_remains_of_a_step_thrown_away,
+    test_init_includes_the_warm_up_of_the_first_step,
+    test_checkpoint_eval_and_data_wait_come_off_the_step,
+    test_straggler_wait_is_for_the_last_to_arrive,
+    test_stall_is_the_excess_of_a_very_long_step,
+)
+
+
+@pytest.fixture
+def all_rules() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A store with the runs of all rules, whatever other tests ran before."""
+    with empty_store() as con:
+        for rule in _RULES:
+            rule(con)
+        yield con
+
+
+def test_every_interval_leads_to_its_records(all_rules: duckdb.DuckDBPyConnection) -> None:
+    unfounded = all_rules.execute(
         """
         SELECT i.run_id, i.category, i.begin_ns FROM v_ledger_interval i
         WHERE i.category <> 'unexplained' AND NOT EXISTS (
@@ -251,7 +274,7 @@ def test_every_interval_leads_to_its_records(store: duckdb.DuckDBPyConnection) -
         """
     ).fetchall()
     assert unfounded == []
-    sourceless = store.execute(
+    sourceless = all_rules.execute(
         "SELECT DISTINCT category FROM v_ledger_source WHERE source_id IS NULL ORDER BY category"
     ).fetchall()
     assert [row[0] for row in sourceless] == ["absent", "detect", "init", "queue", "restart"]  # no one record
