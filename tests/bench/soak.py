@@ -72,7 +72,10 @@ def last_published(spool: Path, pid: int) -> int:
     newest = -1
     for path in spool.glob(f"soak/*-{pid}-*.seg"):
         with path.open("rb") as file:
-            head = HEADER.unpack(file.read(HEADER.size))
+            start = file.read(HEADER.size)
+            if len(start) < HEADER.size:
+                continue  # stopped while it made its next file: nothing can be in that yet
+            head = HEADER.unpack(start)
             header_size, base = head[3], head[6]
             if not head[0].strip(b"\0"):
                 continue
