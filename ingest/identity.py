@@ -73,10 +73,10 @@ def safe_name(name: str) -> str:
     return plain[:120] or "_"
 
 
-def process_start_ns(pid: int | None = None) -> int:
-    """When the kernel started a process, ns since the epoch (to 10 ms); now where that cannot be read."""
+def process_start_ns() -> int:
+    """When the kernel started this process, ns since the epoch (to 10 ms); now where that cannot be read."""
     try:
-        stat = Path(f"/proc/{pid or 'self'}/stat").read_text()
+        stat = Path("/proc/self/stat").read_text()
         ticks = int(stat.rpartition(")")[2].split()[19])
         since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
         return time.time_ns() - (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - since_boot_ns)
